@@ -1,0 +1,60 @@
+# `make lab` opens the course, `make test` runs every test and notebook. Both do all of the set-up, in .venv, on a machine
+# that has Python 3.11 or newer. On Windows, or with conda, use the two lines in README.md.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN     = $(VENV)/bin
+# Where to take torch from, if not from pip's own index: a CPU build saves gigabytes on Linux (README.md, "Set-up").
+TORCH_INDEX ?=
+
+ROOT_FLAG   := $(shell [ "$$(id -u)" = 0 ] && echo --allow-root)
+SCREEN_FLAG := $(shell [ -n "$$DISPLAY$$WAYLAND_DISPLAY" ] || [ "$$(uname)" = Darwin ] || echo --no-browser)
+
+.PHONY: help lab test lint clean
+
+help:
+	@echo "make lab    set up, index the corpus, open JupyterLab at the first notebook"
+	@echo "make test   set up, run every test and every notebook"
+	@echo "make lint   set up, check the style of the code"
+	@echo "make clean  remove the environment and the index"
+
+$(VENV)/.made:
+	@echo "==> Looking for Python 3.11 or newer"
+	@$(PYTHON) -c 'import sys; sys.exit("Python %d.%d is too old: install 3.11 or newer, or call make with PYTHON=/path/to/python3.11." % sys.version_info[:2] if sys.version_info < (3, 11) else 0)'
+	@echo "==> Making the environment in $(VENV)"
+	@$(PYTHON) -m venv $(VENV) || { echo "python3 has no venv module: on Debian or Ubuntu run 'apt-get install python3-venv', then make again."; exit 1; }
+	@touch $@
+
+$(VENV)/.torch: $(VENV)/.made
+	@if [ -n "$(TORCH_INDEX)" ]; then \
+	  echo "==> Installing torch from $(TORCH_INDEX)"; \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check 'torch>=2.6,<2.14' --index-url $(TORCH_INDEX); \
+	fi
+	@touch $@
+
+$(VENV)/.lab: pyproject.toml | $(VENV)/.torch
+	@echo "==> Installing the lab and its models (a few minutes the first time)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml | $(VENV)/.torch
+	@echo "==> Installing the lab, its models and the test tools (a few minutes the first time)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@ $(VENV)/.lab
+
+lab: $(VENV)/.lab
+	@echo "==> Indexing the corpus"
+	@$(BIN)/python -m labsupport ingest
+	@echo "==> Opening JupyterLab at notebooks/00_start_here.ipynb (stop it with Ctrl-C)"
+	@$(BIN)/python -m jupyter lab $(ROOT_FLAG) $(SCREEN_FLAG) notebooks/00_start_here.ipynb
+
+test: $(VENV)/.dev
+	@echo "==> Checking the style of the code"
+	@$(BIN)/python -m ruff check .
+	@echo "==> Running the tests and the notebooks"
+	@$(BIN)/python -m pytest tests --nbval notebooks
+
+lint: $(VENV)/.dev
+	@$(BIN)/python -m ruff check .
+
+clean:
+	rm -rf $(VENV) index.sqlite index.sqlite-*
