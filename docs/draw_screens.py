@@ -14,16 +14,19 @@ WIDTH = 540
 STYLE = """
 * { box-sizing: border-box } body { margin: 0; font: 14px "DejaVu Sans", sans-serif; color: #1d2b22; background: #fff }
 header { background: #1f5c3a; color: #fff; padding: 9px 18px; display: flex; justify-content: space-between }
-main { padding: 12px 18px } h1 { font-size: 18px; margin: 0 0 10px } label { display: block; margin: 9px 0 3px; font-weight: 600 }
+main { padding: 12px 18px } h1 { font-size: 18px; margin: 0 0 10px }
+label { display: block; margin: 9px 0 3px; font-weight: 600 }
 .field { border: 1px solid #6c7a71; border-radius: 4px; padding: 6px 9px; background: #fff; min-height: 33px }
 .row { display: flex; gap: 14px; align-items: flex-end } .row > div { flex: 1 }
 .line { border: 1px solid #c6cfc9; border-radius: 4px; padding: 8px 10px; margin-bottom: 7px; display: flex; gap: 12px;
   align-items: center; justify-content: space-between }
 .grey { color: #77817b; background: #f0f2f1 } .red { border: 2px solid #b3261e; color: #b3261e }
-.button { display: inline-block; border: 1px solid #1d4f91; background: #1d4f91; color: #fff; border-radius: 4px; padding: 6px 12px;
-  white-space: nowrap }
-.plain { background: #fff; color: #1d4f91 } .tick::before { content: "\\2611\\00a0" } .box::before { content: "\\2610\\00a0" }
-.list::after { content: "\\25be"; float: right } .step { color: #fff; background: #1f5c3a; border-radius: 12px; padding: 3px 11px }
+.button { display: inline-block; border: 1px solid #1d4f91; background: #1d4f91; color: #fff; border-radius: 4px;
+  padding: 6px 12px; white-space: nowrap }
+.plain { background: #fff; color: #1d4f91 } .tick::before { content: "\\2611\\00a0" }
+.box::before { content: "\\2610\\00a0" }
+.list::after { content: "\\25be"; float: right }
+.step { color: #fff; background: #1f5c3a; border-radius: 12px; padding: 3px 11px }
 .todo { color: #1d2b22; background: #dfe6e2 } p { margin: 9px 0 0 }
 """
 
@@ -125,8 +128,8 @@ PAGES = {
 
 def page(heading: str, body: str) -> str:
     return (
-        f'<!doctype html><meta charset="utf-8"><style>{STYLE}</style><header><b>Larkfield</b><span>Jo Arden | Sign out</span>'
-        f"</header><main><h1>{heading}</h1>{body}</main>"
+        f'<!doctype html><meta charset="utf-8"><style>{STYLE}</style><header><b>Larkfield</b>'
+        f"<span>Jo Arden | Sign out</span></header><main><h1>{heading}</h1>{body}</main>"
     )
 
 
