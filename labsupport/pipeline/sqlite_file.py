@@ -1,0 +1,108 @@
+"""One SQLite file as an index: its tables, how it is opened, and what SQLite's errors mean to a user."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from . import LabError
+
+APPLICATION_ID = 0x47414C31  # marks our files: "GAL1"
+FORMAT = 1  # of the tables; kept as SQLite's user_version
+BUSY_SECONDS = 30
+BUILD = "python -m labsupport ingest"
+BUILD_ANEW = f"{BUILD} --rebuild"
+
+SCHEMA = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE documents (
+    doc_id TEXT, version TEXT, title TEXT NOT NULL, doc_type TEXT NOT NULL, audience TEXT NOT NULL,
+    language TEXT NOT NULL, effective_from TEXT NOT NULL, effective_to TEXT, owner TEXT NOT NULL,
+    path TEXT NOT NULL, sha256 TEXT NOT NULL, chunks INTEGER NOT NULL,
+    PRIMARY KEY (doc_id, version)) WITHOUT ROWID;
+CREATE TABLE chunks (
+    id INTEGER PRIMARY KEY, chunk_id TEXT AS (printf('%012x', id)), doc_id TEXT NOT NULL, version TEXT NOT NULL,
+    seq INTEGER NOT NULL, "start" INTEGER NOT NULL, "end" INTEGER NOT NULL, section TEXT, breadcrumb TEXT NOT NULL,
+    parent TEXT, kind TEXT NOT NULL, content_kind TEXT NOT NULL, part INTEGER NOT NULL, parts INTEGER NOT NULL,
+    section_start INTEGER NOT NULL, table_header TEXT NOT NULL, body TEXT NOT NULL,
+    FOREIGN KEY (doc_id, version) REFERENCES documents ON DELETE CASCADE);
+CREATE INDEX chunks_of_document ON chunks (doc_id, version);
+CREATE TABLE vectors (
+    id INTEGER PRIMARY KEY REFERENCES chunks ON DELETE CASCADE, text_sha256 BLOB NOT NULL, vector BLOB NOT NULL);
+CREATE INDEX vectors_by_text ON vectors (text_sha256);
+CREATE VIEW passages AS SELECT id, title || char(10) ||
+    CASE table_header WHEN '' THEN '' ELSE table_header || char(10) END || body AS text
+    FROM chunks JOIN documents USING (doc_id, version);
+CREATE VIRTUAL TABLE keywords USING fts5 (
+    text, content='passages', content_rowid='id', tokenize='unicode61 remove_diacritics 2');
+"""
+
+
+def look_at(path: Path) -> str:
+    """"ours" or "none" (no file, or an empty one), read from the first bytes alone. Raises LabError for other files.
+
+    Opening another program's SQLite file could already change it, so SQLite is not asked.
+    """
+    shown = path.as_posix()
+    try:
+        with path.open("rb") as file:
+            head = file.read(100)
+    except FileNotFoundError:
+        return "none"
+    except OSError as error:
+        raise LabError(f"The index {shown} cannot be read ({error.strerror}). Mend that, or name another file with "
+                       "--index.") from None
+    if not head:
+        return "none"
+    if not head.startswith(b"SQLite format 3\0") or int.from_bytes(head[68:72], "big") != APPLICATION_ID:
+        raise LabError(f"{shown} is not an index of this course and was left as it is. Name another file with --index.")
+    return "ours"
+
+
+def connect(path: Path, create: bool = False) -> sqlite3.Connection:
+    """A connection that waits its turn, keeps foreign keys and overwrites what it deletes."""
+    with sql_errors(path):
+        mode = "rwc" if create else "rw"
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True, timeout=BUSY_SECONDS,
+                                     isolation_level=None, check_same_thread=False)
+        try:
+            for pragma in ("foreign_keys = ON", "secure_delete = ON", "temp_store = MEMORY"):
+                connection.execute(f"PRAGMA {pragma}").fetchall()
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+@contextmanager
+def sql_errors(path: Path) -> Iterator[None]:
+    """What SQLite reports, as one sentence that says what to do."""
+    try:
+        yield
+    except sqlite3.IntegrityError:
+        raise
+    except sqlite3.DatabaseError as error:
+        text, shown = str(error), path.as_posix()
+        if "no such module: fts5" in text:
+            raise LabError("This Python's SQLite was built without FTS5, the keyword index. Use a Python from "
+                           "python.org or conda-forge; both have it.") from error
+        if "malformed" in text or "not a database" in text:
+            raise LabError(f"The index {shown} is damaged ({text}). Build it anew with: {BUILD_ANEW}") from error
+        if "locked" in text:
+            raise LabError(f"The index {shown} stayed busy for {BUSY_SECONDS} seconds. Try again when the other "
+                           "program that uses it has finished.") from error
+        raise LabError(f"The index {shown} cannot be used ({text}). Check the disk space and who may write to its "
+                       "folder, then run the command again; what was stored is unchanged.") from error
+
+
+def check_format(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse tables that this program does not read."""
+    found = connection.execute("PRAGMA user_version").fetchone()[0]
+    if found > FORMAT:
+        raise LabError(f"{path.as_posix()} was written by a newer version of this program (format {found}, this one "
+                       f"reads {FORMAT}). Update the program, or name another file with --index.")
+    if found < FORMAT:
+        raise LabError(f"{path.as_posix()} has an older format ({found}, this program reads {FORMAT}). Build it anew "
+                       f"with: {BUILD_ANEW}")
