@@ -5,19 +5,20 @@ all of it after the title line, blank lines aside.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import PurePosixPath
 from typing import Protocol
 
 from . import LabError
 from .corpus import Document
-from .fitting import covered_end, fit
-from .markdown import Block, PlainText, extend_path, to_plain
+from .fitting import covered_end, fit, line_start
+from .markdown import Block, PlainText, to_plain
+from .sections import Section, is_text, merge, sections
 
 LIMIT = 400  # tokens, title line included; the default embedding model reads 512
-SHORT = 200  # characters: a subsection up to this length reads better with its parent
 CountTokens = Callable[[str], int]
+SHARED = ("doc_id", "version", "title", "doc_type", "audience", "language", "effective_from", "effective_to", "owner")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +105,7 @@ class StructureChunker:
         def fits(start: int, end: int) -> bool:
             return self.count_tokens(f"{document.title}\n{plain.text[start:end]}") <= self.limit
 
-        return _chunks(document, plain, _merge(sections(plain), fits), self.count_tokens, self.limit)
+        return _chunks(document, plain, merge(sections(plain), fits), self.count_tokens, self.limit)
 
 
 class FixedChunker:
@@ -121,22 +122,27 @@ class FixedChunker:
 
     def chunk(self, document: Document) -> list[Chunk]:
         plain = to_plain(document)
-        units = [Section((Block("paragraph", start, end),), kind="loose") for start, end in self.windows(plain)]
+        starts = _word_starts(plain)
+        places = [*starts, len(plain.text)]
+        units, first, stop = [], 0, 0
+        while stop < len(starts):
+            reached = self.reach(document, plain, places, first)
+            if reached <= stop:  # long words: the repeated ones alone fill the limit
+                first = stop
+                continue
+            stop = reached
+            window = Block("paragraph", places[first], covered_end(plain.text, places[first], places[stop]))
+            units.append(Section((window,), kind="loose"))
+            first = max(first + 1, stop - self.overlap)
         return _chunks(document, plain, units, self.count_tokens, self.limit)
 
-    def windows(self, plain: PlainText) -> Iterable[tuple[int, int]]:
-        text, starts, ends = plain.text, [], []
-        at = _body_start(plain)
-        for word in text[at:].split():
-            starts.append(text.index(word, at))
-            at = starts[-1] + len(word)
-            ends.append(at)
-        for first in range(0, len(starts), self.words - self.overlap):
-            stop = min(first + self.words, len(starts))
-            cut = starts[stop] if stop < len(starts) else ends[-1]
-            yield starts[first], covered_end(text, starts[first], cut)
-            if stop == len(starts):
-                return
+    def reach(self, document: Document, plain: PlainText, places: Sequence[int], first: int) -> int:
+        """The index after the last word of a window: `words` further on, or fewer where the limit is reached."""
+        stop = min(first + self.words, len(places) - 1)
+        while self.count_tokens and stop > first + 1 and \
+                self.count_tokens(f"{document.title}\n{plain.text[places[first]:places[stop]]}") > self.limit:
+            stop -= max(1, (stop - first) // 20)
+        return stop
 
 
 class ParagraphChunker:
@@ -155,10 +161,10 @@ class ParagraphChunker:
             blocks: list[Block] = []
             for block in section.blocks:
                 blocks.append(block)
-                if _is_text(block):
+                if is_text(block):
                     units.append(replace(section, blocks=tuple(blocks)))
                     blocks = []
-            if blocks and units and units[-1].breadcrumb == section.breadcrumb:  # a rule at the end
+            if blocks and len(blocks) < len(section.blocks):  # a rule at the end
                 units[-1] = replace(units[-1], blocks=(*units[-1].blocks, *blocks))
             elif blocks:
                 units.append(replace(section, blocks=tuple(blocks)))
@@ -182,109 +188,26 @@ def make_chunker(label: str, embedder) -> Chunker:
     raise LabError(f"No chunker {label}; use structure, paragraphs, fixed or fixed_WORDS_OVERLAP such as fixed_48_16.")
 
 
-@dataclass(frozen=True)
-class Section:
-    """What becomes one chunk, or its parts: consecutive blocks under one heading."""
-
-    blocks: tuple[Block, ...]
-    kind: str
-    path: tuple[tuple[int, str], ...] = field(default=())
-
-    @property
-    def start(self) -> int:
-        return self.blocks[0].start
-
-    @property
-    def end(self) -> int:
-        return self.blocks[-1].end
-
-    @property
-    def breadcrumb(self) -> tuple[str, ...]:
-        return tuple(name for _, name in self.path)
-
-    @property
-    def section(self) -> str | None:
-        return self.path[-1][1] if self.kind != "loose" else None
-
-    @property
-    def parent(self) -> str | None:
-        deep = self.kind != "loose" and len(self.path) > 1 and self.path[-1][0] > 2
-        return self.path[-2][1] if deep else None
-
-
-def sections(plain: PlainText) -> list[Section]:
-    """The text under each heading, in order. A heading without text of its own goes to the head of what is below it."""
-    found: list[Section] = []
-    path: list[tuple[int, str]] = []
-    carried: list[Block] = []
-    groups = _groups(plain)
-    for number, group in enumerate(groups):
-        heading = group[0] if group[0].kind == "heading" else None
-        if heading:
-            path = extend_path(path, heading.level, plain.text[heading.start:heading.end])
-            if heading.start == 0:  # the title line, which every chunk carries anyway
-                heading, group = None, group[1:]
-        below = groups[number + 1:number + 2]
-        if below and not any(map(_is_text, group)) and (heading is None or below[0][0].level > heading.level):
-            carried += group
-        elif carried or group:
-            found.append(Section((*carried, *group), _kind(heading, path), tuple(path)))
-            carried = []
-    if len(found) > 1 and not any(_is_text(block) for block in plain.blocks):
-        shared = tuple(entry for entry in found[0].path if all(entry in other.path for other in found))
-        return [Section(tuple(block for one in found for block in one.blocks), "section" if shared else "loose", shared)]
-    return found
-
-
-def _kind(heading: Block | None, path: list[tuple[int, str]]) -> str:
-    if heading is None:
-        return "loose"
-    return "subsection" if heading.level > 2 and len(path) > 1 else "section"
-
-
-def _groups(plain: PlainText) -> list[list[Block]]:
-    """The blocks before the first heading, if any, then each heading with the blocks that follow it."""
-    groups: list[list[Block]] = []
-    for block in plain.blocks:
-        if block.kind == "heading" or not groups:
-            groups.append([])
-        groups[-1].append(block)
-    return groups
-
-
-def _merge(units: list[Section], fits: Callable[[int, int], bool]) -> list[Section]:
-    """Short subsections that directly follow their parent's own text are taken into it while the whole fits."""
-    merged: list[Section] = []
-    open_ = False  # may the next subsection still join the last entry?
-    for unit in units:
-        if merged and open_:
-            parent = merged[-1]
-            below = unit.path[:len(parent.path)] == parent.path and len(unit.path) > len(parent.path)
-            if below and unit.path[-1][0] > 2 and unit.end - unit.start <= SHORT and fits(parent.start, unit.end):
-                merged[-1] = replace(parent, blocks=parent.blocks + unit.blocks, kind="merged")
-                continue
-        merged.append(unit)
-        open_ = unit.kind != "loose" and any(map(_is_text, unit.blocks))
-    return merged
-
-
 def _chunks(document: Document, plain: PlainText, units: Sequence[Section], count_tokens: CountTokens | None,
             limit: int) -> list[Chunk]:
     def count(header: str, body: str) -> int:
-        return count_tokens(f"{document.title}\n{header}\n{body}" if header else f"{document.title}\n{body}")
+        lines = [document.title, header, body] if header else [document.title, body]
+        return count_tokens("\n".join(lines)) if count_tokens else 0
 
     made: list[Chunk] = []
-    shared = {name: getattr(document, name) for name in ("doc_id", "version", "title", "doc_type", "audience", "language",
-                                                         "effective_from", "effective_to", "owner")}
+    shared = {name: getattr(document, name) for name in SHARED}
     for unit in units:
-        parts = fit(plain.text, unit.blocks, count if count_tokens else lambda header, body: 0, limit)
+        try:
+            parts = fit(plain.text, unit.blocks, count, limit)
+        except LabError as error:
+            raise LabError(f"{document.path}: {error}") from None
+        shared |= {"section": unit.section, "breadcrumb": unit.breadcrumb, "parent": unit.parent, "kind": unit.kind,
+                   "content_kind": _content_kind(document, unit), "section_start": unit.start}
         for number, part in enumerate(parts, 1):
             made.append(Chunk(
-                **shared, chunk_id=chunk_id(document.doc_id, document.version, part.start, part.end), seq=len(made) + 1,
-                start=part.start, end=part.end, section=unit.section,
-                breadcrumb=unit.breadcrumb, kind=unit.kind, content_kind=_content_kind(document, unit),
-                parent=unit.parent, part=number, parts=len(parts),
-                section_start=unit.start, table_header=part.header, body=plain.text[part.start:part.end]))
+                **shared, chunk_id=chunk_id(document.doc_id, document.version, part.start, part.end),
+                seq=len(made) + 1, start=part.start, end=part.end, part=number, parts=len(parts),
+                table_header=part.header, body=plain.text[part.start:part.end]))
     return made
 
 
@@ -294,12 +217,15 @@ def _content_kind(document: Document, unit: Section) -> str:
     return "screen" if shown or document.doc_type == "screen guide" else "prose"
 
 
-def _is_text(block: Block) -> bool:
-    return block.kind not in ("heading", "rule")
-
-
-def _body_start(plain: PlainText) -> int:
-    return next((block.start for block in plain.blocks if block.start > 0), len(plain.text))
+def _word_starts(plain: PlainText) -> list[int]:
+    """Where each word after the title line starts; indentation belongs to the word it stands before."""
+    at = next((block.start for block in plain.blocks if block.start > 0), len(plain.text))
+    starts = []
+    for word in plain.text[at:].split():
+        found = plain.text.index(word, at)
+        starts.append(line_start(plain.text, found))
+        at = found + len(word)
+    return starts
 
 
 def _check_limit(limit: int) -> None:

@@ -1,7 +1,7 @@
 """Fitting a stretch of plain text into a token limit: where to cut what is too long.
 
-Places to cut are ranked: between blocks, then between list items or table rows, then between sentences (lines, in code),
-then between words, and inside a word only if that word alone is too long. A block that fits is never cut.
+Places to cut are ranked: between blocks, then between list items or table rows, then between sentences (in code,
+lines), then between words, and inside a word only if that word alone is too long. A block that fits is never cut.
 """
 
 import re
@@ -42,9 +42,15 @@ def fit(text: str, blocks: Sequence[Block], count: Callable[[str, str], int], li
 
 
 def covered_end(text: str, start: int, cut: int) -> int:
-    """Where a part ends that is cut at `cut`: a space or line end belongs to it, blank lines do not."""
-    tail = start + len(text[start:cut].rstrip())
-    return tail if text.count("\n", tail, cut) > 1 or cut == len(text) else cut
+    """Where a part ends that is cut at `cut`: a space or line end before the cut belongs to it, blank lines do not."""
+    last = start + len(text[start:cut].rstrip(" \t\n"))
+    return text.index("\n", last) if text.count("\n", last, cut) > 1 else cut
+
+
+def line_start(text: str, place: int) -> int:
+    """The start of the line if only indentation stands between it and `place`, else `place`."""
+    first = text.rfind("\n", 0, place) + 1
+    return place if text[first:place].strip() else first
 
 
 class _Cutter:
@@ -57,9 +63,6 @@ class _Cutter:
         self.glued: set[int] = set()  # starts of what stays with the text before it: a heading's text, an item's table
 
     def parts(self) -> list[Part]:
-        if self.count("", self.text[self.start]) > self.limit:
-            raise LabError(f"The title of a document alone takes the {self.limit} tokens of a chunk; shorten the title "
-                           "or raise the limit.")
         self.blocks_inside(self.blocks, self.start, 0)
         self.refine(self.sentence_starts, SENTENCE)
         self.refine(self.word_starts, WORD)
@@ -83,7 +86,10 @@ class _Cutter:
     # Structural places to cut
 
     def blocks_inside(self, blocks: Sequence[Block], begin: int, depth: int) -> None:
-        """Cuts between blocks, never after a heading; `begin` is where the text glued before the first one starts."""
+        """Cuts between blocks, never after a heading or a line that announces what follows with a colon.
+
+        `begin` is where the text starts that stays with the first block.
+        """
         begin_next, glued = begin, True
         for block in blocks:
             if glued:
@@ -91,7 +97,7 @@ class _Cutter:
             else:
                 self.cuts[block.start] = depth
                 begin_next = block.start
-            glued = block.kind == "heading"
+            glued = block.kind == "heading" or block.kind == "paragraph" and self.text[block.end - 1] == ":"
             if not self.fits(begin_next, block.end):
                 self.inside(block, begin_next, depth + 1)
 
@@ -131,26 +137,26 @@ class _Cutter:
 
     def sentence_starts(self, start: int, end: int) -> Iterable[int]:
         for leaf in self.leaves:
-            if leaf.kind == "code":
-                yield from _line_starts(self.text, max(leaf.start, start), min(leaf.end, end))
-            else:
-                yield from _sentences(self.text, max(leaf.start, start), min(leaf.end, end))
+            places = _line_starts if leaf.kind == "code" else _sentences
+            yield from places(self.text, max(leaf.start, start), min(leaf.end, end))
             if leaf.start not in self.glued:
                 yield leaf.start
 
     def word_starts(self, start: int, end: int) -> Iterable[int]:
-        words = [gap.end() for gap in _GAP.finditer(self.text, start, end)]
-        loose = [place for place in words if place not in self.glued]
-        return loose or words
+        words = [line_start(self.text, gap.end()) for gap in _GAP.finditer(self.text, start, end)]
+        return [place for place in words if place not in self.glued] or words
 
     def anywhere(self, start: int, end: int) -> Iterable[int]:
         while not self.fits(start, end):
-            low, high = start + 1, end
+            low, high = start, end
             while high - low > 1:
                 middle = (low + high) // 2
                 low, high = (middle, high) if self.fits(start, middle) else (low, middle)
-            while low > start + 1 and unicodedata.combining(self.text[low]):
+            while low > start and unicodedata.combining(self.text[low]):
                 low -= 1
+            if low == start:
+                raise LabError(f"{self.limit} tokens leave no room for text beside the title line; shorten the title "
+                               "or raise the limit.")
             yield low
             start = low
 
@@ -185,7 +191,7 @@ class _Cutter:
             return cut
         if before != after and not (before in self.blocks and after in self.blocks):
             return cut  # two list items
-        words = [gap.end() for gap in _GAP.finditer(self.text, before.start, cut) if gap.end() < cut]
+        words = [place for place in self.word_starts(before.start, cut) if place < cut]
         for place in (*list(_sentences(self.text, before.start, cut))[-1:], before.start, *words[-OVERLAP_WORDS:][:1]):
             small = self.count("", self.text[place:cut]) - self.count("", "") <= self.limit // OVERLAP_SHARE
             if start < place < cut and small and self.fits(place, places[bisect_right(places, cut)]):
@@ -203,8 +209,12 @@ def _leaves(block: Block) -> list[Block]:
 
 
 def _sentences(text: str, start: int, end: int) -> Iterable[int]:
-    """Starts of the sentences of text[start:end] but the first."""
-    return (found.end() for found in _SENTENCE_END.finditer(text, start, max(start, end)) if start < found.end() < end)
+    """Starts of the sentences of text[start:end] but the first. The number of a list item is no sentence."""
+    for found in _SENTENCE_END.finditer(text, start, max(start, end)):
+        before = text[text.rfind("\n", 0, found.start()) + 1:found.start()]
+        place = line_start(text, found.end())
+        if start < place < end and not before.strip().isdecimal():
+            yield place
 
 
 def _line_starts(text: str, start: int, end: int) -> Iterable[int]:
