@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import date
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from . import LabError
@@ -107,18 +108,21 @@ class Index(Protocol):
     def vectors_of_texts(self, hashes: Sequence[str]) -> dict[str, np.ndarray]: ...  # by text_hash: nothing twice
     def generation(self) -> Hashable: ...  # differs after every change, by whichever process
     def snapshot(self) -> AbstractContextManager[Hashable]: ...  # gives the generation all its reads belong to
-    def replace(self, remove: Sequence[Key], add: Sequence[Entry], paths: dict[Key, str] | None = None) -> None: ...
+    def replace(self, remove: Sequence[Key], add: Sequence[Entry], paths: dict[Key, str] | None = None,
+                meta: dict[str, str] | None = None) -> None: ...  # one transaction; `paths`: where others now lie
     def close(self) -> None: ...
 
 
 class Engine(Protocol):
     """Where an index lives, before it is there and while it is replaced. `ingest` needs no more than this."""
 
+    memo: Path | None  # a file beside the index for what `ingest` remembers of the folder; None: nowhere
+
     def open(self) -> Index | None: ...  # None: there is none yet
-    def writing(self, notify: Notify | None = None) -> AbstractContextManager[None]: ...  # one writer at a time
+    def writing(self, notify: Notify) -> AbstractContextManager[None]: ...  # one writer at a time; the others wait
     def rebuild(self, add: Sequence[Entry], meta: dict[str, str]) -> None: ...  # a new index takes the old one's place
-    def untidy(self) -> bool: ...  # did a killed run leave something to be cleared away?
-    def tidy(self) -> list[str]: ...  # wipes what was deleted from the store's own files; notes, if it could not
+    def untidy(self, index: Index) -> bool: ...  # is there something that `tidy` has to wipe?
+    def tidy(self) -> list[str]: ...  # wipes what was deleted from the store's own files; says what it could not
 
 
 def identity(chunker: Chunker, embedder: Embedder) -> dict[str, str]:
@@ -143,5 +147,5 @@ def check_identity(meta: dict[str, str], *, chunker: Chunker | None = None, embe
         now["dimensions"] = ("length of the vectors", str(embedder.dimensions))
     different = [f"{what} {meta.get(key)}, now {value}" for key, (what, value) in now.items() if meta.get(key) != value]
     if different:
-        raise LabError(f"The index was built with another setting: {'; '.join(different)}. "
-                       "Go back to the setting it was built with, or build it anew with: python -m labsupport ingest --rebuild")
+        raise LabError(f"The index was built with another setting: {'; '.join(different)}. Go back to that setting, or "
+                       "build the index anew with: python -m labsupport ingest --rebuild")

@@ -15,6 +15,11 @@ BUSY_SECONDS = 30
 BUILD = "python -m labsupport ingest"
 BUILD_ANEW = f"{BUILD} --rebuild"
 
+
+class Replaceable(LabError):
+    """An index of ours that cannot be read, by age or damage: only a rebuild may take its place."""
+
+
 SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE documents (
@@ -81,15 +86,16 @@ def sql_errors(path: Path) -> Iterator[None]:
     """What SQLite reports, as one sentence that says what to do."""
     try:
         yield
-    except sqlite3.IntegrityError:
-        raise
+    except sqlite3.IntegrityError as error:
+        raise LabError(f"Two documents or passages claim the same id ({error}). Nothing was stored; give one of the "
+                       "documents another version.") from error
     except sqlite3.DatabaseError as error:
         text, shown = str(error), path.as_posix()
         if "no such module: fts5" in text:
             raise LabError("This Python's SQLite was built without FTS5, the keyword index. Use a Python from "
                            "python.org or conda-forge; both have it.") from error
         if "malformed" in text or "not a database" in text:
-            raise LabError(f"The index {shown} is damaged ({text}). Build it anew with: {BUILD_ANEW}") from error
+            raise Replaceable(f"The index {shown} is damaged ({text}). Build it anew with: {BUILD_ANEW}") from error
         if "locked" in text:
             raise LabError(f"The index {shown} stayed busy for {BUSY_SECONDS} seconds. Try again when the other "
                            "program that uses it has finished.") from error
@@ -104,5 +110,5 @@ def check_format(connection: sqlite3.Connection, path: Path) -> None:
         raise LabError(f"{path.as_posix()} was written by a newer version of this program (format {found}, this one "
                        f"reads {FORMAT}). Update the program, or name another file with --index.")
     if found < FORMAT:
-        raise LabError(f"{path.as_posix()} has an older format ({found}, this program reads {FORMAT}). Build it anew "
-                       f"with: {BUILD_ANEW}")
+        raise Replaceable(f"{path.as_posix()} has an older format ({found}, this program reads {FORMAT}). Build it "
+                          f"anew with: {BUILD_ANEW}")

@@ -111,6 +111,10 @@ class Store:
         rows = self._rows("SELECT key, value FROM meta WHERE key != 'untidy' ORDER BY key")
         return dict(rows) | {"format": str(FORMAT)}
 
+    def untidy(self) -> bool:
+        """Was something deleted whose text may still lie in free space of the file?"""
+        return bool(self._rows("SELECT 1 FROM meta WHERE key = 'untidy'"))
+
     def documents(self) -> list[DocumentRow]:
         """The document versions, by id and first day in force."""
         columns = ", ".join(DocumentRow.__dataclass_fields__)
