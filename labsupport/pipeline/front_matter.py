@@ -78,7 +78,8 @@ def _split(name: str, text: str) -> tuple[list[str], str]:
     if lines[0].rstrip() != "---" or blank == 1:
         raise CorpusError([f"{name}, line 1: no front matter; begin the file with a line ---, then {', '.join(KEYS)}, "
                            "one a line, then a line ---."])
-    raise CorpusError([f"{name}, line {blank or len(lines)}: the front matter is never closed; write a line --- right "
+    line = blank + 1 if blank else len(lines)
+    raise CorpusError([f"{name}, line {line}: the front matter is never closed; write a line --- right "
                        "after its last key."])
 
 
@@ -90,7 +91,9 @@ def _events(name: str, header: list[str]) -> list[yaml.Event]:
     try:
         return list(yaml.parse(source, Loader=yaml.SafeLoader))
     except yaml.MarkedYAMLError as error:
-        line = min((error.problem_mark or error.context_mark).line, len(header) - 1) + 2
+        begun, failed = error.context_mark, error.problem_mark
+        at_end = begun and failed and source[failed.index:].strip() == ""  # a quotation mark that is never closed
+        line = (begun if at_end or not failed else failed).line + 2
         raise CorpusError([f"{name}, line {line}: not valid YAML ({error.problem}); write key: value, and put a value "
                            'that holds a colon or another mark in "quotes".']) from None
     except yaml.reader.ReaderError as error:
