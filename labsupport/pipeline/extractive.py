@@ -1,0 +1,166 @@
+"""The offline answerer: the sentences a reranker rates highest, word for word, each with the passage it stands in.
+
+It invents nothing, for every claim is copied. What it cannot do is judge: it abstains when even its best sentence rates
+below a threshold. Thresholds belong to a model, so `extractive.json` keeps them under the model's name, with the
+questions they were tuned on (`benchmarks/tune_extractive.py`). What the reranker was not trained to read, a French
+question or passage, is rated by the embedding model instead, the one that found the passages.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from labsupport.pipeline import LabError
+from labsupport.pipeline.answering import Answer, Claim, StreamingAnswerer, in_words, timed
+from labsupport.pipeline.context import Context, estimate_tokens, word_set
+from labsupport.pipeline.embedding import fit_question, load_embedder
+from labsupport.pipeline.intents import Intent
+from labsupport.pipeline.prompting import Prompt
+from labsupport.pipeline.reranking import load_reranker
+from labsupport.pipeline.sentences import Sentence, pictures, sentences
+from labsupport.pipeline.terms import language_of
+
+MOST_SENTENCES = 3
+SAME_WORDS = 0.75  # a sentence this close to one already chosen says nothing new
+_RULES = ("policy", "procedure")  # what sets a rule outranks what explains it
+# A sentence that speaks to a program instead of a reader. Leaving it out keeps answers readable; it is no protection,
+# which is that passages are data and every claim is checked.
+_TO_A_PROGRAM = re.compile(
+    r"\b(?:ignore|disregard|forget)\b.{0,40}\b(?:instructions?|prompts?|rules|passages)\b"
+    r"|\b(?:AI|chat|language) (?:assistants?|models?|tools?|bots?)\b",
+    re.IGNORECASE,
+)
+_NOTHING = {
+    "en": "The passages found do not answer this question.",
+    "fr": "Les passages trouvés ne répondent pas à cette question.",
+}
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Scores are those of the model named: logits of a reranker, cosines of an embedding model."""
+
+    abstain_below: float  # rating of the best sentence
+    also_within: float  # further sentences rated at most this much below the best
+    passage_weight: float  # share of the whole passage's rating in that of its sentences
+    rule_bonus: float  # added to sentences of policies and procedures
+    measured: str = ""
+
+
+@cache
+def thresholds(model: str) -> Thresholds:
+    """The thresholds tuned for `model`. LabError when there are none."""
+    path = Path(__file__).with_name("extractive.json")
+    known = json.loads(path.read_text(encoding="utf-8"))
+    if model not in known:
+        raise LabError(
+            f"The extractive answerer has no thresholds for {model!r}, only for {', '.join(sorted(known))}; "
+            f"measure them with: python benchmarks/tune_extractive.py {model}"
+        )
+    return Thresholds(**known[model])
+
+
+@dataclass(frozen=True)
+class Rated:
+    """A sentence and its rating by `model`."""
+
+    sentence: Sentence
+    score: float
+
+
+class ExtractiveAnswerer(StreamingAnswerer):
+    """Answers with one to three sentences of the passages, or abstains. Needs no key and no network."""
+
+    name = "extractive"
+
+    def __init__(self, reranker: Any = None, embedder: Any = None) -> None:
+        self.reranker = reranker or load_reranker()
+        self._embedder = embedder
+        self.model = f"extractive, {self.reranker.name}"
+
+    def stream(
+        self, question: str, context: Context, *, prompt: Prompt | None = None, intent: Intent | None = None
+    ) -> Iterator[str | Answer]:
+        started = time.perf_counter()
+        chosen, notes = self.select(question, context)
+        if chosen:
+            text = " ".join(rated.sentence.readable for rated in chosen)
+            if intent is not None and intent.posture == "pointing":
+                text = "\n\n".join([text, *pictures(chosen[0].sentence.chunk)[:1]])
+        else:
+            text = _NOTHING[language_of(question)]
+        yield from in_words(text)
+        claims = tuple(Claim(rated.sentence.text, (rated.sentence.chunk.chunk_id,)) for rated in chosen)
+        sizes = {"tokens_in": estimate_tokens(question) + context.tokens, "tokens_out": estimate_tokens(text)}
+        answer = Answer(bool(chosen), text, claims, model=self.model, notes=(*notes, "tokens are estimates"), **sizes)
+        yield timed(answer, started)
+
+    def select(self, question: str, context: Context) -> tuple[list[Rated], list[str]]:
+        """The sentences to answer with, none to abstain, and notes on how they were rated."""
+        found = [one for chunk in context.kept for one in sentences(chunk)]
+        wanted = [one for one in found if not _TO_A_PROGRAM.search(one.text)]
+        notes = []
+        if len(wanted) < len(found):
+            notes.append(f"{len(found) - len(wanted)} sentence(s) left out that speak to a program, not to a reader")
+        asked_in = language_of(question)
+        readable = [one for one in wanted if {asked_in, one.chunk.language} <= set(self.reranker.languages)]
+        chosen = choose(self.rate(question, readable), thresholds(self.reranker.name)) if readable else []
+        foreign = [one for one in wanted if one not in readable]
+        if not chosen and foreign:
+            model = self.embedder.name
+            chosen = choose(self.rate(question, foreign, by_embedding=True), thresholds(model))
+            notes.append(f"the reranker reads {', '.join(self.reranker.languages)} only: the rest rated by {model}")
+        return chosen, notes
+
+    def rate(self, question: str, wanted: Sequence[Sentence], by_embedding: bool = False) -> list[Rated]:
+        """`wanted` with ratings by the reranker or as cosines, best first; equal ones in passage order."""
+        score = self._cosines if by_embedding else self.reranker.score
+        limits = thresholds(self.embedder.name if by_embedding else self.reranker.name)
+        chunks = list({one.chunk.chunk_id: one.chunk for one in wanted}.values())
+        whole = dict(zip([chunk.chunk_id for chunk in chunks], score(question, [c.text for c in chunks]), strict=True))
+        alone = score(question, [one.in_context for one in wanted])
+        weight = limits.passage_weight
+        ratings = []
+        for one, own in zip(wanted, alone, strict=True):
+            mixed = (float(own) + weight * float(whole[one.chunk.chunk_id])) / (1 + weight)
+            ratings.append(Rated(one, mixed + (limits.rule_bonus if one.chunk.doc_type in _RULES else 0.0)))
+        return sorted(ratings, key=lambda rated: -rated.score)
+
+    @property
+    def embedder(self) -> Any:
+        self._embedder = self._embedder or load_embedder()
+        return self._embedder
+
+    def _cosines(self, question: str, texts: Sequence[str]):
+        asked, _ = fit_question(self.embedder, question)
+        return self.embedder.embed(texts) @ self.embedder.embed([asked], query=True)[0]
+
+
+def choose(ratings: Sequence[Rated], limits: Thresholds, most: int = MOST_SENTENCES) -> list[Rated]:
+    """The best sentence, and up to two more that rate nearly as well and say something else. [] to abstain."""
+    if not ratings or ratings[0].score < limits.abstain_below:
+        return []
+    chosen = [ratings[0]]
+    for rated in ratings[1:]:
+        close = rated.score >= max(ratings[0].score - limits.also_within, limits.abstain_below)
+        if len(chosen) == most or not close:
+            break
+        if all(_overlap(rated.sentence.text, other.sentence.text) < SAME_WORDS for other in chosen):
+            chosen.append(rated)
+    return chosen
+
+
+def _overlap(a: str, b: str) -> float:
+    words_a, words_b = word_set(a), word_set(b)
+    return len(words_a & words_b) / max(1, min(len(words_a), len(words_b)))
+
+
+def make_answerer(reranker: Any = None, embedder: Any = None, **_: Any) -> ExtractiveAnswerer:
+    return ExtractiveAnswerer(reranker, embedder)
