@@ -21,25 +21,24 @@ AT_REST = 2_000_000_000  # nanoseconds, the coarsest tick of a file system in us
 Stamp = tuple[int, int, int, int]  # size, modified, changed, inode
 
 
-def document_files(corpus: Path) -> dict[str, Path]:
-    """The document files by their path in the corpus ("documents/gift-cards.md"), sorted.
+def document_files(corpus: Path) -> dict[str, str]:
+    """Where the document files lie, by their path in the corpus ("documents/gift-cards.md"), sorted by it.
 
     The same files as corpus.document_paths finds. A folder that cannot be listed raises LabError: leaving out what it
     holds would delete that from the index.
     """
-    found, folders = {}, [Path(corpus) / "documents"]
-    for folder in folders:
+    found, folders = {}, [("documents", os.path.join(corpus, "documents"))]
+    for name, folder in folders:
         try:
             with os.scandir(folder) as entries:
                 for entry in entries:
                     if entry.is_dir(follow_symlinks=False):
-                        folders.append(Path(entry.path))
+                        folders.append((f"{name}/{entry.name}", entry.path))
                     elif entry.name.lower().endswith(".md") and entry.is_file():
-                        found[entry.path] = None
+                        found[f"{name}/{entry.name}"] = entry.path
         except OSError as error:
-            raise LabError(f"The folder {folder.as_posix()} cannot be read ({error.strerror}).") from error
-    paths = {Path(path).relative_to(corpus).as_posix(): Path(path) for path in found}
-    return dict(sorted(paths.items()))
+            raise LabError(f"The folder {Path(folder).as_posix()} cannot be read ({error.strerror}).") from error
+    return dict(sorted(found.items()))
 
 
 class FileHashes:
@@ -52,15 +51,15 @@ class FileHashes:
         self._learned = False
         self._trust = os.name == "posix" and not verify
 
-    def read(self, name: str, path: Path) -> tuple[str, bytes | None]:
+    def read(self, name: str, path: str) -> tuple[str, bytes | None]:
         """The hash of the file, and its bytes if they had to be read. Raises OSError."""
-        stamp = _stamp(path.stat())
+        stamp = _stamp(os.stat(path))
         known = self._known.get(name)
         if self._trust and known and known[0] == stamp and _at_rest(stamp, known[1]):
             self._seen[name] = known
             return known[2], None
         now = time.time_ns()
-        with path.open("rb") as file:
+        with open(path, "rb") as file:
             stamp = _stamp(os.fstat(file.fileno()))
             data = file.read()
         self._seen[name] = stamp, now, hashlib.sha256(data).hexdigest()
@@ -68,8 +67,8 @@ class FileHashes:
         return self._seen[name][2], data
 
     def save(self) -> None:
-        """Remember what was learned. Nothing depends on it, so a folder that cannot be written is no fault."""
-        if not self._learned or self.memo is None:
+        """Remember what was learned and forget files that are gone. Nothing depends on it, so a folder that cannot be written is no fault."""
+        if self.memo is None or not (self._learned or self._known.keys() - self._seen.keys()):
             return
         mine = self.memo.with_name(f"{self.memo.name}.{os.getpid()}")
         with suppress(OSError):

@@ -85,19 +85,21 @@ class IndexFile:
         """
         self._clear()
         new = self._beside(".new")
-        first = look_at(self.path) == "none"
-        with Store(new, create=True) as index:
-            index.replace(add=add, meta=meta | ({} if first else {"untidy": "1"}))
-        if first:
-            for ending in ("-wal", "-shm", "-journal"):  # of a file since deleted: SQLite would apply it to the new one
-                self._beside(ending).unlink(missing_ok=True)
-            os.replace(new, self.path)
-            return
-        with sql_errors(self.path), closing(connect(new)) as source, closing(connect(self.path)) as target:
-            with suppress(Replaceable):
-                check_format(target, self.path)
-            source.backup(target)
-        self._clear()
+        try:
+            first = look_at(self.path) == "none"
+            with Store(new, create=True) as index:
+                index.replace(add=add, meta=meta | ({} if first else {"untidy": "1"}))
+            if first:
+                for ending in ("-wal", "-shm", "-journal"):  # of a file since deleted: SQLite would apply them to this
+                    self._beside(ending).unlink(missing_ok=True)
+                os.replace(new, self.path)
+                return
+            with sql_errors(self.path), closing(connect(new)) as source, closing(connect(self.path)) as target:
+                with suppress(Replaceable):
+                    check_format(target, self.path)
+                source.backup(target)
+        finally:
+            self._clear()
 
     def _clear(self) -> None:
         for ending in (".new", ".new-wal", ".new-shm", ".new-journal"):
@@ -112,18 +114,18 @@ class IndexFile:
         SQLite overwrites deleted rows, but not the copies it leaves in free space when it moves rows between pages;
         so the file is written anew, and the log of changes emptied.
         """
-        self._clear()
-        with sql_errors(self.path), closing(connect(self.path)) as connection:
-            connection.execute(f"PRAGMA busy_timeout = {TIDY_SECONDS * 1000}")
-            try:
+        try:
+            self._clear()
+            with closing(connect(self.path)) as connection:
+                connection.execute(f"PRAGMA busy_timeout = {TIDY_SECONDS * 1000}")
                 connection.execute("VACUUM")
                 if _empty_log(connection):
                     connection.execute("DELETE FROM meta WHERE key = 'untidy'")
                     _empty_log(connection)
                     return []
                 reason = "another process is reading an older state"
-            except sqlite3.OperationalError as error:
-                reason = str(error)
+        except (sqlite3.Error, OSError, LabError) as error:
+            reason = str(error)
         return [f"deleted text is no longer found, but not yet wiped from the file ({reason}); the next ingest does it"]
 
 

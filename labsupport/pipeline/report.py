@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from .index import DocumentRow
+from .corpus import Document
+from .index import DocumentRow, Entry
+from .plan import Changes, Folder
 
 SHOWN = 20  # files listed of each kind
 
@@ -60,7 +62,32 @@ def _listed(what: str, paths: Iterable[str]) -> list[str]:
     return [f"  {what}: {path}" for path in paths[:SHOWN]] + more
 
 
-def overlaps(rows: Iterable[DocumentRow]) -> list[str]:
+def describe(rows: list[DocumentRow], folder: Folder, changes: Changes, entries: Sequence[Entry],
+             failed: Mapping[str, str], keep_gone: bool = False) -> Report:
+    """The report of a run that found `rows` and made these changes. Compares by path, as people see the folder."""
+    before = {row.path: row for row in rows}
+    by_key = {row.key: row for row in rows}
+    count = {row.key: row.chunks for row in rows}
+    count |= {(entry.document.doc_id, entry.document.version): len(entry.chunks) for entry in entries}
+    files = {path: key for path, key in folder.files.items() if path not in failed}
+    added = [path for path in files if path not in before]
+    updated = [path for path, key in files.items()
+               if path in before and (path in folder.parsed or before[path].key != key)]
+    still = {row.path for row in changes.kept if row.key not in changes.paths}
+    removed = [] if keep_gone else [path for path in sorted(before) if path not in folder.files and path not in still]
+    fresh = {*added, *updated}
+    renamed = [(by_key[key].path, path, path in folder.parsed) for path, key in files.items()
+               if path in fresh and key in by_key and by_key[key].path != path]
+    return Report(
+        added=tuple(added), updated=tuple(updated), removed=tuple(removed),
+        unchanged=tuple(path for path in files if path not in fresh),
+        chunks_added=sum(count[files[path]] for path in fresh),
+        chunks_removed=sum(before[path].chunks for path in (*updated, *removed)),
+        renamed=tuple(renamed), failed=tuple(failed.items()),
+        notes=tuple(overlaps([*changes.kept, *(entry.document for entry in entries)])))
+
+
+def overlaps(rows: Iterable[DocumentRow | Document]) -> list[str]:
     """Where two versions of one document are in force on the same day: a search would answer from both."""
     notes, versions = [], {}
     for row in sorted(rows, key=lambda row: (row.doc_id, row.effective_from, row.version)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -68,10 +69,12 @@ def look_at(path: Path) -> str:
 
 def connect(path: Path, create: bool = False) -> sqlite3.Connection:
     """A connection that waits its turn, keeps foreign keys and overwrites what it deletes."""
+    address = f"{path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
+    if not create and not os.access(path.absolute().parent, os.W_OK) and not path.with_name(path.name + "-wal").exists():
+        address += "&immutable=1"  # a folder nobody writes to, such as a read-only disk, has no room for SQLite's log
     with sql_errors(path):
-        mode = "rwc" if create else "rw"
-        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True, timeout=BUSY_SECONDS,
-                                     isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS, isolation_level=None,
+                                     check_same_thread=False)
         try:
             for pragma in ("foreign_keys = ON", "secure_delete = ON", "temp_store = MEMORY"):
                 connection.execute(f"PRAGMA {pragma}").fetchall()

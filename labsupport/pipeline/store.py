@@ -61,6 +61,7 @@ class Store:
             raise
 
     def _create(self) -> None:
+        self._connection.execute("PRAGMA page_size = 4096")  # a rebuild copies pages: all our files have one size
         with self._transaction() as connection:
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {FORMAT}")
@@ -103,8 +104,8 @@ class Store:
                 yield self.generation()  # the first read, which fixes the state
             finally:
                 self._depth -= 1
-                if self._depth == 0:
-                    self._rows("ROLLBACK")
+                if self._depth == 0 and self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
 
     def meta(self) -> dict[str, str]:
         """What the index was made with: chunker, chunker_label, embedder, fingerprint, dimensions, format."""
@@ -161,15 +162,15 @@ class Store:
     def dense(self, vector: np.ndarray, filters: Filters, limit: int) -> list[tuple[str, float]]:
         """The chunks nearest to `vector` (length 1), as (chunk id, cosine), ties by id; every chunk is compared."""
         with self.snapshot() as generation:
-            matrix = self._matrix
-            if matrix is None or (self.check_generation and matrix.generation != generation):
-                matrix = self._matrix = self._load(generation)
+            matrix = self._in_memory(generation)
             where, values = _where(filters)
             mask = matrix.mask(filters, lambda: [row[0] for row in self._rows(
                 f"SELECT id FROM chunks JOIN documents USING (doc_id, version) WHERE {where}", values)])
             return [(f"{row:012x}", cosine) for row, cosine in matrix.nearest(vector, mask, limit)]
 
-    def _load(self, generation: tuple[int, int]) -> Matrix:
+    def _in_memory(self, generation: tuple[int, int]) -> Matrix:
+        if self._matrix is not None and (self._matrix.generation == generation or not self.check_generation):
+            return self._matrix
         import numpy as np
 
         from .memory import Matrix
@@ -178,7 +179,8 @@ class Store:
         rows = self._rows("SELECT id, vector FROM vectors ORDER BY id")
         blob = b"".join(vector for _, vector in rows)
         vectors = np.frombuffer(blob, dtype="<f4").reshape(len(rows), -1) if rows else np.empty((0, 0), np.float32)
-        return Matrix([row[0] for row in rows], vectors, generation)
+        self._matrix = Matrix([row[0] for row in rows], vectors, generation)
+        return self._matrix
 
     def vectors(self, ids: Sequence[str]) -> dict[str, np.ndarray]:
         """The stored vectors of these chunks, float32."""
