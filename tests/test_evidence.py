@@ -582,15 +582,24 @@ def test_the_panel_and_the_plain_function_show_the_same():
 
 
 def test_the_panel_shows_what_a_border_cut_off_and_what_is_repeated():
-    from labsupport.lab.evidence_panel import evidence_view
+    from labsupport.lab.evidence_panel import evidence_panel, evidence_view
 
     car = evidence_view("car", "fixed_48_0")
     assert "| cut off at the border: [tolls: des tickets datés,]" in car.text and "cut off at the border" in car.html
     assert "<missing: des tickets datés,>" in car.text and "✗" in car.html
     assert "(again: Un billet pris en gare" in evidence_view("train", "fixed_48_16").text
     assert "hold no answer" in evidence_view("absent", "paragraphs").text
-    with pytest.raises(LabError, match="Unknown question 'x'; use one of hotel, meals"):
-        evidence_view("x")
+    for show in (evidence_view, lambda name: evidence_panel(question=name)):
+        with pytest.raises(LabError, match="Unknown question 'x'; use one of hotel, meals"):
+            show("x")
+
+
+def test_the_panel_takes_cases_and_cuts_of_ones_own():
+    from labsupport.lab.evidence_panel import evidence_panel
+
+    panel = evidence_panel(small("Un mot ici.", ("one", "Un mot"), question="Rien ?"), cut="fixed_2_1")
+    assert repr(panel) == "EvidencePanel: q × fixed_2_1, 0 of 1 facts, 0 of 120 words, 0 repeated"
+    assert "No passage holds a word of the question." in panel.view.text and ev.LOW in panel.html.value
 
 
 def test_the_panel_follows_the_rules_of_panels():
@@ -601,7 +610,7 @@ def test_the_panel_follows_the_rules_of_panels():
     panel = evidence_panel()
     inside = [panel, *panel.children, *panel.children[1].children]
     assert isinstance(panel, widgets.VBox) and not any(isinstance(child, widgets.Output) for child in inside)
-    assert panel.html.layout.height == "440px" and panel.html.layout.overflow == "auto"
+    assert panel.html.layout.height == "480px" and panel.html.layout.overflow == "auto"
     assert panel.budget.continuous_update is False and panel.number.continuous_update is False
     assert "<details>" in panel.html.value and "\n" not in repr(panel)
 

@@ -65,10 +65,11 @@ class EvidenceView:
 
 
 def evidence_view(
-    question: str = "hotel", cut: str = "fixed_48_0", cases: Cases | None = None, budget: int = BUDGET_WORDS
+    question: str | None = None, cut: str = CUTS[0], cases: Cases | None = None, budget: int = BUDGET_WORDS
 ) -> EvidenceView:
-    """What the panel shows. Raises LabError for an unknown question or cut."""
+    """What the panel shows; the first question by default. Raises LabError for an unknown question or cut."""
     cases = cases or read_cases(default_cases())
+    question = question or cases.questions[0].id
     results = {result["id"]: result for result in check(cases, [cut], budget)["cuts"][cut]}
     if question not in results:
         raise LabError(f"Unknown question {question!r}; use one of {', '.join(results)}.")
@@ -117,6 +118,7 @@ def quotations(view: EvidenceView, cases: Cases) -> Iterator[tuple[dict, list[tu
 
 
 NOTHING = "The documents hold no answer; what came back shares a word with the question, no more."
+EMPTY = "No passage holds a word of the question."
 LEAD = {"unsent": "not sent: ", "beyond": "cut off at the border: ", "again": "", "sent": ""}
 
 
@@ -127,16 +129,16 @@ def as_text(view: EvidenceView, passages: list[tuple[dict, list[Run]]], cases: C
         words = f"(again: {run.text})" if run.state == "again" else run.text
         return f"[{', '.join(run.facts)}: {words}]" if run.facts else words
 
-    lines = [view.result["text"], view.summary, ""]
+    lines = [view.result["text"], view.summary, *([] if view.result["facts"] else [NOTHING])]
+    for fact, parts, verdict in quotations(view, cases):
+        words = " ".join(text if kept else f"<missing: {text}>" for kept, text in parts)
+        lines.append(f"fact {fact['id']}: {verdict}\n   {words}")
+    lines += ["", *([] if passages else [EMPTY])]
     for hit, parts in passages:
         lines.append(heading(hit, view.result))
         for lead, group in groupby(parts, lambda part: LEAD[part.state]):
             words = " ".join(map(bracketed, group))
             lines.append(f"   {'| ' if lead else ''}{lead}{words}")
-    lines += ["", *([] if view.result["facts"] else [NOTHING])]
-    for fact, parts, verdict in quotations(view, cases):
-        words = " ".join(text if kept else f"<missing: {text}>" for kept, text in parts)
-        lines.append(f"fact {fact['id']}: {verdict}\n   {words}")
     return "\n".join(lines)
 
 
@@ -149,18 +151,18 @@ def as_html(view: EvidenceView, passages: list[tuple[dict, list[Run]]], cases: C
         return f'<mark title="{escape(", ".join(run.facts))}">{label}{words}</mark>' if run.facts else words
 
     html = [f'{STYLE}<div class="lab-evidence" tabindex="0"><p><strong>{escape(view.result["text"])}</strong></p>']
-    html.append(f"<p>{escape(view.summary)}</p>")
-    for hit, parts in passages:
-        html.append(f"<h4>{escape(heading(hit, view.result))}</h4>")
-        for lead, group in groupby(parts, lambda part: LEAD[part.state]):
-            words = " ".join(map(marked, group))
-            html.append(f'<p class="unsent"><small>{lead}</small>{words}</p>' if lead else f"<p>{words}</p>")
-    html.append("<h4>Facts</h4>" if numbers else f"<p>{NOTHING}</p>")
+    html.append(f"<p>{escape(view.summary)}</p>" + ("" if numbers else f"<p>{NOTHING}</p>"))
     for fact, parts, verdict in quotations(view, cases):
         lost = '<mark class="lost"><small>missing:</small> '
         words = " ".join(f"{'<mark>' if kept else lost}{escape(text)}</mark>" for kept, text in parts)
         sign = "✓" if fact["covered"] else "✗"
         html.append(f"<p>{numbers[fact['id']]}. {sign} {words}<br><small>{escape(verdict)}</small></p>")
+    html += [] if passages else [f"<p>{EMPTY}</p>"]
+    for hit, parts in passages:
+        html.append(f"<h4>{escape(heading(hit, view.result))}</h4>")
+        for lead, group in groupby(parts, lambda part: LEAD[part.state]):
+            words = " ".join(map(marked, group))
+            html.append(f'<p class="unsent"><small>{lead}</small>{words}</p>' if lead else f"<p>{words}</p>")
     html.append(f"<details><summary>As text</summary><pre>{escape(text)}</pre></details></div>")
     return "".join(html)
 
@@ -168,26 +170,28 @@ def as_html(view: EvidenceView, passages: list[tuple[dict, list[Run]]], cases: C
 class EvidencePanel(widgets.VBox):
     """Choose a question, a way of cutting and a budget; see what would be sent. `.view` is what is shown."""
 
-    def __init__(self, cases: Cases | None = None, question: str = "hotel", cut: str = "fixed_48_0"):
+    def __init__(self, cases: Cases | None = None, question: str | None = None, cut: str = CUTS[0]):
         self.cases = cases or read_cases(default_cases())
-        names = [entry.id for entry in self.cases.questions]
+        self.view = evidence_view(question, cut, self.cases)
         total = max(BUDGET_WORDS, sum(len(document.words) for document in self.cases.documents.values()))
         wide = {"description_width": "80px"}
         self.question = widgets.Dropdown(
             options=[(f"{entry.id}: {entry.text}", entry.id) for entry in self.cases.questions],
-            value=question if question in names else names[0],
+            value=self.view.result["id"],
             description="Question",
             style=wide,
             layout=widgets.Layout(width="98%"),
         )
-        self.cut = widgets.Dropdown(options=CUTS, value=cut, description="Cut", style=wide)
+        self.cut = widgets.Dropdown(
+            options=tuple(dict.fromkeys([*CUTS, cut])), value=cut, description="Cut", style=wide
+        )
         limits = dict(min=1, max=total, value=BUDGET_WORDS, continuous_update=False)
         self.budget = widgets.IntSlider(**limits, description="Budget", style=wide, readout=False)
         self.number = widgets.BoundedIntText(**limits, layout=widgets.Layout(width="80px"))
         widgets.link((self.budget, "value"), (self.number, "value"))
         self.html = widgets.HTML(
             layout=widgets.Layout(
-                height="440px", overflow="auto", width="98%", border="1px solid var(--jp-border-color2, #888)"
+                height="480px", overflow="auto", width="98%", border="1px solid var(--jp-border-color2, #888)"
             )
         )
         words = widgets.Label("words")
@@ -204,5 +208,5 @@ class EvidencePanel(widgets.VBox):
         return f"EvidencePanel: {self.view.summary}"
 
 
-def evidence_panel(cases: Cases | None = None, question: str = "hotel", cut: str = "fixed_48_0") -> EvidencePanel:
+def evidence_panel(cases: Cases | None = None, question: str | None = None, cut: str = CUTS[0]) -> EvidencePanel:
     return EvidencePanel(cases, question, cut)
