@@ -1,0 +1,20 @@
+"""Panels: what a lesson lets a learner move and look at. One panel a file; each with a plain function beside it.
+
+All names can be imported from here; a panel's module loads on first use.
+"""
+
+from importlib import import_module
+
+_HOMES = {
+    "base": "Panel View",
+    "budget": "BudgetPanel budget_panel budget_view",
+}
+_MODULES = {name: f"{__name__}.{module}" for module, names in _HOMES.items() for name in names.split()}
+
+__all__ = sorted(_MODULES)
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_MODULES[name]), name)

@@ -1,0 +1,175 @@
+"""What every panel is made of: a column of native controls above a view of fixed height, and the same in words.
+
+A panel holds a `View`, which the panel's plain function returns as well: what can be seen needs no widget. Colours come
+from the theme of JupyterLab or VS Code; a colour never says anything that a word or sign beside it does not say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape as escape  # every text of a document, a question or an answer goes through it
+
+import ipywidgets as widgets
+
+from labsupport.pipeline import LabError
+
+# Marks for "good", "bad" and "other", after Okabe and Ito, shifted until each has a contrast of 3:1 or more both on
+# white and on the dark theme's #111.
+GOOD, BAD, OTHER, QUIET = "#1f88c4", "#cf6a1d", "#a3679d", "#858585"
+CATEGORIES = (GOOD, BAD, "#0e9a76", OTHER, "#a8841b")
+
+STYLE = """<style>
+.lab-panel { color: var(--jp-content-font-color1, var(--vscode-editor-foreground, inherit)); line-height: 1.5;
+  font-family: var(--jp-content-font-family, var(--vscode-font-family, sans-serif));
+  font-size: var(--jp-content-font-size1, 14px); padding: 4px 8px; overflow-wrap: anywhere; }
+.lab-panel h4 { margin: 12px 0 4px; font-size: 1em; }
+.lab-panel p { margin: 4px 0; }
+.lab-panel .said { font-weight: 600; }
+.lab-panel table { border-collapse: collapse; width: 100%; margin: 8px 0; font-size: 0.95em; color: inherit;
+  table-layout: auto; border: none; }
+.lab-panel caption { text-align: left; caption-side: top; padding: 2px 0; font-weight: 600; color: inherit; }
+.lab-panel th, .lab-panel td { text-align: left; vertical-align: top; padding: 4px 10px 4px 0; max-width: none;
+  border: none; border-bottom: 1px solid var(--jp-border-color2, rgba(128, 128, 128, 0.4)); background: transparent;
+  white-space: normal; overflow-wrap: break-word; }
+.lab-panel tbody tr { background: transparent !important; }
+.lab-panel .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.lab-panel code, .lab-panel .id { font-family: var(--jp-code-font-family, var(--vscode-editor-font-family, monospace));
+  font-size: 0.92em; color: inherit; background: transparent; white-space: nowrap; }
+.lab-panel .quiet { opacity: 0.8; }
+.lab-panel .good, .lab-panel .bad, .lab-panel .other { border-left: 4px solid #1f88c4; padding-left: 6px; }
+.lab-panel .bad { border-left: 4px dashed #cf6a1d; }
+.lab-panel .other { border-left: 4px dotted #a3679d; }
+.lab-panel .trouble { border: 1px dashed #cf6a1d; padding: 6px 10px; margin: 8px 0; }
+.lab-panel pre { white-space: pre-wrap; color: inherit; background: transparent; font-size: 0.92em; margin: 4px 0;
+  font-family: var(--jp-code-font-family, var(--vscode-editor-font-family, monospace)); }
+</style>"""
+
+BORDER = "1px solid var(--jp-border-color2, var(--vscode-widget-border, rgba(128, 128, 128, 0.5)))"
+
+
+@dataclass(frozen=True)
+class View:
+    """What a panel shows: `html` to look at, `text` the same in plain words, `summary` in one line."""
+
+    panel: str  # the name of the panel's class
+    summary: str
+    html: str
+    text: str
+
+    def __repr__(self) -> str:
+        return f"{self.panel}: {self.summary}"
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+
+def make_view(panel: str, summary: str, body: str, text: str, style: str = "") -> View:
+    """A View with the common style. `body` is HTML whose texts are escaped already; `style` holds further CSS rules."""
+    extra = f"<style>{style}</style>" if style else ""
+    # The class names keep JupyterLab from reading "$5 or $10" as a formula.
+    html = f'{STYLE}{extra}<div class="lab-panel mathjax_ignore tex2jax_ignore">{body}</div>'
+    return View(panel, " ".join(summary.split()), html, text)
+
+
+def trouble(panel: str, message: str) -> View:
+    """A View that says what is wrong and what to do."""
+    return make_view(panel, message, f'<p class="trouble" role="alert">✗ {escape(message)}</p>', message)
+
+
+class Panel(widgets.VBox):
+    """Rows of controls above `.view`. A subclass makes its controls, calls this, and gives a View in `look`.
+
+    `watch` are the controls whose value changes what is shown. `.shown` is the View on display, `.alternative` its
+    text, opened by the button `.as_text`. Whatever the learner can mend is shown in the view and never raised.
+    """
+
+    def __init__(self, rows: Sequence[widgets.Widget], watch: Iterable[widgets.Widget], height: int = 420):
+        box = {"width": "auto", "border": BORDER, "overflow": "auto", "margin": "4px 0"}
+        self.view = widgets.HTML(layout=widgets.Layout(height=f"{height}px", **box))
+        self.as_text = widgets.ToggleButton(
+            value=False, description="Show as text", tooltip="The same content in plain words",
+            layout=widgets.Layout(width="140px"),
+        )
+        self.alternative = widgets.HTML(layout=widgets.Layout(max_height="320px", display="none", **box))
+        super().__init__([*rows, self.view, self.as_text, self.alternative], layout=widgets.Layout(max_width="1100px"))
+        for control in watch:
+            control.observe(self.refresh, names="value")
+        self.as_text.observe(self._toggle, names="value")
+        self.refresh()
+
+    def look(self) -> View:
+        """What is to be shown for the controls as they stand."""
+        raise NotImplementedError
+
+    def refresh(self, _change: object = None) -> None:
+        try:
+            self.shown = self.look()
+        except LabError as error:
+            self.shown = trouble(type(self).__name__, str(error))
+        self.view.value = self.shown.html
+        body = f"<pre>{escape(self.shown.text)}</pre>"
+        self.alternative.value = f'{STYLE}<div class="lab-panel mathjax_ignore tex2jax_ignore">{body}</div>'
+
+    def _toggle(self, _change: object) -> None:
+        self.alternative.layout.display = None if self.as_text.value else "none"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}: {self.shown.summary}"
+
+    def _repr_mimebundle_(self, **options: object) -> dict[str, object]:
+        """The widget; beside it the line that notebooks are compared by, and the view for readers without a kernel."""
+        bundle = super()._repr_mimebundle_(**options) or {}
+        return bundle | {"text/plain": repr(self), "text/html": self.shown.html}
+
+
+def label_width(width: str = "90px") -> dict[str, str]:
+    return {"description_width": width}
+
+
+def slider_row(description: str, value: int, low: int, high: int, step: int = 1, unit: str = "",
+               width: str = "90px") -> tuple[widgets.IntSlider, widgets.BoundedIntText, widgets.HBox]:
+    """A slider, the number box linked to it, and the row that holds both."""
+    slider = widgets.IntSlider(value=value, min=low, max=high, step=step, description=description, readout=False,
+                               continuous_update=False, style=label_width(width), layout=widgets.Layout(width="420px"))
+    box = _box(value, low, high, step, description)
+    widgets.link((slider, "value"), (box, "value"))
+    return slider, box, _row(slider, box, unit)
+
+
+def stops_row(description: str, value: int, stops: Sequence[int], unit: str = "",
+              width: str = "90px") -> tuple[widgets.SelectionSlider, widgets.BoundedIntText, widgets.HBox]:
+    """A slider over certain values and the number box beside it, which goes to the nearest of them."""
+    options = [(f"{stop:,}", stop) for stop in stops]
+    slider = widgets.SelectionSlider(options=options, value=value, description=description, readout=False,
+                                     continuous_update=False, style=label_width(width),
+                                     layout=widgets.Layout(width="420px"))
+    box = _box(value, min(stops), max(stops), stops[1] - stops[0], description)
+
+    def typed(change: dict) -> None:
+        slider.value = box.value = min(stops, key=lambda stop: abs(stop - change["new"]))
+
+    box.observe(typed, names="value")
+    widgets.dlink((slider, "value"), (box, "value"))
+    return slider, box, _row(slider, box, unit)
+
+
+def _box(value: int, low: int, high: int, step: int, description: str) -> widgets.BoundedIntText:
+    return widgets.BoundedIntText(value=value, min=low, max=high, step=step, continuous_update=False,
+                                  tooltip=f"{description}, as a number", layout=widgets.Layout(width="90px"))
+
+
+def _row(slider: widgets.Widget, box: widgets.Widget, unit: str) -> widgets.HBox:
+    return widgets.HBox([slider, box, widgets.Label(unit)], layout=widgets.Layout(flex_flow="row wrap"))
+
+
+def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable[int] = ()) -> str:
+    """An HTML table of cells that are HTML already. `numbers` are the columns set to the right."""
+    right = set(numbers)
+
+    def cell(tag: str, at: int, content: str, more: str = "") -> str:
+        return f'<{tag}{more}{" class=number" if at in right else ""}>{content}</{tag}>'
+
+    head = "".join(cell("th", at, escape(name), ' scope="col"') for at, name in enumerate(heads))
+    body = "".join("<tr>" + "".join(cell("td", at, one) for at, one in enumerate(row)) + "</tr>" for row in rows)
+    return f"<table><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
