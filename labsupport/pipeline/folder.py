@@ -67,7 +67,10 @@ class FileHashes:
         return self._seen[name][2], data
 
     def save(self) -> None:
-        """Remember what was learned and forget files that are gone. Nothing depends on it, so a folder that cannot be written is no fault."""
+        """Remember what was learned and forget files that are gone.
+
+        Nothing depends on it, so a folder that cannot be written is no fault.
+        """
         if self.memo is None or not (self._learned or self._known.keys() - self._seen.keys()):
             return
         mine = self.memo.with_name(f"{self.memo.name}.{os.getpid()}")

@@ -70,7 +70,8 @@ def look_at(path: Path) -> str:
 def connect(path: Path, create: bool = False) -> sqlite3.Connection:
     """A connection that waits its turn, keeps foreign keys and overwrites what it deletes."""
     address = f"{path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
-    if not create and not os.access(path.absolute().parent, os.W_OK) and not path.with_name(path.name + "-wal").exists():
+    log = path.with_name(path.name + "-wal")
+    if not create and not os.access(path.absolute().parent, os.W_OK) and not log.exists():
         address += "&immutable=1"  # a folder nobody writes to, such as a read-only disk, has no room for SQLite's log
     with sql_errors(path):
         connection = sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS, isolation_level=None,

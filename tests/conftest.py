@@ -1,0 +1,7 @@
+import pytest
+from fakes import FakeEmbedder
+
+
+@pytest.fixture
+def embedder():
+    return FakeEmbedder()
