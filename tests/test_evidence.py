@@ -66,6 +66,7 @@ def test_the_documents_and_questions_are_the_ones_described(cases):
 
 def test_the_reference_table(report):
     assert (report["budget_words"], report["top"]) == (FIGURES["budget_words"], FIGURES["top"])
+    assert [document["words"] for document in report["documents"]] == [131, 168, 133]
     assert report["table"] == FIGURES["table"]
 
 

@@ -36,7 +36,11 @@ def check(cases: Cases, cuts: Sequence[str] = CUTS, budget: int = BUDGET_WORDS, 
     """The whole report, ready for JSON. Its `table` counts answerable questions only."""
     if budget < 1 or top < 1:
         raise LabError(f"A context needs a budget of 1 word or more ({budget}) and 1 passage or more ({top}).")
-    report = {"cases": cases.name, "budget_words": budget, "top": top, "table": {}, "cuts": {}}
+    documents = [
+        {"id": each.id, "title": each.title, "country": each.country, "status": each.status, "words": len(each.words)}
+        for each in cases.documents.values()
+    ]
+    report = {"cases": cases.name, "budget_words": budget, "top": top, "documents": documents, "table": {}, "cuts": {}}
     for how in cuts:
         current = [document for document in cases.documents.values() if document.status == "current"]
         passages = {passage.id: passage for document in current for passage in cut(document, how)}

@@ -65,8 +65,9 @@ class Cases:
     sources: tuple[Path, ...] = ()  # the text files that were read
 
 
-def read_cases(path: Path) -> Cases:
+def read_cases(path: Path | str) -> Cases:
     """Read a cases file and the text files it names. Raises CasesError with every fault."""
+    path = Path(path)
     text, fault = read_text(path)
     if fault:
         raise CasesError(path.as_posix(), [f"the file {fault}"])
