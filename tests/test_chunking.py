@@ -230,6 +230,11 @@ def test_parts_are_labelled_and_overlap_by_a_sentence():
     assert (chunks[-1].part, chunks[-1].parts) == (1, 1)
 
 
+def test_the_number_of_a_list_item_is_no_sentence():
+    chunks = cut("1. Oil it well today. It costs $5. Keep it dry always.\n", 8, words)
+    assert bodies(chunks) == ["1. Oil it well today. ", "It costs $5. ", "Keep it dry always."]
+
+
 def test_paragraphs_that_fit_are_not_cut():
     paragraphs = [f"Paragraph {number}. " + "It says a little more about the engine. " * 6 for number in range(8)]
     chunks = cut("## Engine\n\n" + "\n\n".join(paragraphs) + "\n", 150)
@@ -317,6 +322,12 @@ def test_code_is_cut_between_lines_only_if_it_alone_is_too_long():
     assert [chunk.parts for chunk in parts] == [len(parts)] * len(parts)
 
 
+def test_code_in_a_list_is_not_cut_because_of_the_line_before_it():
+    code = "  ```\n" + "".join(f"  step {number} of the log\n" for number in range(8)) + "  ```"
+    chunks = cut(f"- short\n- {'Words before it and no end ' * 4}\n{code}\n- last\n", words(code) + 8, words)
+    assert sum(code in chunk.body for chunk in chunks) == 1
+
+
 def test_a_lead_in_with_a_colon_stays_with_its_list():
     items = "".join(f"- item {number} of the tool box\n" for number in range(6))
     chunks = cut(f"## Tools\n\n{'Some words first. ' * 10}\n\nYou need:\n\n{items}", 50, words)
@@ -329,6 +340,13 @@ def test_words_are_cut_only_if_one_alone_is_too_long():
     chunks = cut("ab-" * 400 + "\n", 60)
     assert len(chunks) > 1
     assert "".join(bodies(chunks)) == "ab-" * 400
+
+
+def test_long_texts_are_cut_in_reasonable_time():
+    began = time.perf_counter()
+    chunks = StructureChunker(words, 100).chunk(document("Wear gloves when you clean it. " * 10_000))
+    assert len(chunks) > 600
+    assert time.perf_counter() - began < 5  # about 0.4 s on an idle machine
 
 
 def test_a_title_that_leaves_no_room_is_refused_by_name():
@@ -416,8 +434,9 @@ def test_a_chunk_survives_json():
 MARKDOWN = st.lists(max_size=60, elements=st.sampled_from([
     "# Hedge trimmers\n\n", "# Other\n", "## Care\n\n", "### Oil\n\n", "##### Deep\n", "\n", "\n\n", "\n\n---\n\n",
     "Word. ", "Two words, no end ", "A sentence that goes on for a while. ", "A question? ", "You need:\n\n", "\t",
-    "  ", "longwordwithoutanyspace" * 3 + " ", "\u00a0", "e\u0301\u0323", "🌱 ", "\u2028", "[text](/u) ", "<!-- note -->",
-    "\n- item ", "\n  - inner ", "\n1. step ", "\n> quote ", "\n```\ncode\n", "\n```\n", "\n\n    indented ",
+    "  ", "longwordwithoutanyspace" * 3 + " ", "\u00a0", "e\u0301\u0323", "🌱 ", "\u2028", "[text](/u) ",
+    "<!-- note -->", "\n- item ", "\n  - inner ", "\n1. step ", "\n> quote ", "\n```\ncode\n", "\n```\n",
+    "\n\n    indented ",
     "\n\n| a | b |\n|---|---|\n", "| one cell | and another |\n", "![form](screens/f.png) ",
 ])).map("".join)
 

@@ -9,6 +9,7 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from . import LabError
 from .markdown import Block
@@ -49,8 +50,10 @@ def covered_end(text: str, start: int, cut: int) -> int:
 
 def line_start(text: str, place: int) -> int:
     """The start of the line if only indentation stands between it and `place`, else `place`."""
-    first = text.rfind("\n", 0, place) + 1
-    return place if text[first:place].strip() else first
+    first = place
+    while first and text[first - 1].isspace() and text[first - 1] != "\n":
+        first -= 1
+    return first if first == 0 or text[first - 1] == "\n" else place
 
 
 class _Cutter:
@@ -65,6 +68,7 @@ class _Cutter:
     def parts(self) -> list[Part]:
         self.blocks_inside(self.blocks, self.start, 0)
         self.refine(self.sentence_starts, SENTENCE)
+        self.refine(self.code_starts, SENTENCE)
         self.refine(self.word_starts, WORD)
         self.refine(self.anywhere, INSIDE_WORD)
         return list(self.pack())
@@ -137,10 +141,17 @@ class _Cutter:
 
     def sentence_starts(self, start: int, end: int) -> Iterable[int]:
         for leaf in self.leaves:
-            places = _line_starts if leaf.kind == "code" else _sentences
-            yield from places(self.text, max(leaf.start, start), min(leaf.end, end))
+            first, last = max(leaf.start, start), min(leaf.end, end)
+            if leaf.kind != "code":
+                yield from _sentences(self.text, first, last)
+            elif not self.fits(leaf.start, leaf.end):
+                yield from _line_starts(self.text, first, last)
             if leaf.start not in self.glued:
                 yield leaf.start
+
+    def code_starts(self, start: int, end: int) -> Iterable[int]:
+        """Code that fits alone stays whole, even if it must part from the line above it."""
+        return (leaf.start for leaf in self.leaves if leaf.kind == "code")
 
     def word_starts(self, start: int, end: int) -> Iterable[int]:
         words = [line_start(self.text, gap.end()) for gap in _GAP.finditer(self.text, start, end)]
@@ -148,17 +159,14 @@ class _Cutter:
 
     def anywhere(self, start: int, end: int) -> Iterable[int]:
         while not self.fits(start, end):
-            low, high = start, end
-            while high - low > 1:
-                middle = (low + high) // 2
-                low, high = (middle, high) if self.fits(start, middle) else (low, middle)
-            while low > start and unicodedata.combining(self.text[low]):
-                low -= 1
-            if low == start:
+            place = _furthest(partial(self.fits, start), start, end)
+            while place > start and unicodedata.combining(self.text[place]):
+                place -= 1
+            if place == start:
                 raise LabError(f"{self.limit} tokens leave no room for text beside the title line; shorten the title "
                                "or raise the limit.")
-            yield low
-            start = low
+            yield place
+            start = place
 
     # Filling the parts
 
@@ -167,22 +175,16 @@ class _Cutter:
         start = done = self.start
         while True:
             first = bisect_right(places, max(start, done))  # an overlap must not end where the part before it did
-            last = self.furthest(start, places, first)
-            if places[last] == self.end:
+            last = _furthest(lambda index, start=start: self.fits(start, places[index]), first, len(places))
+            reached = places[last]
+            if reached == self.end:
                 yield Part(start, self.end, self.header(start))
                 return
-            half = start + (places[last] - start) / 2
-            cut = min((place for place in places[first:last + 1] if place >= half or place == places[last]),
-                      key=lambda place: (self.cuts[place], -place))
+            half = start + (reached - start) / 2
+            near = (place for place in places[first:last + 1] if place >= half)
+            cut = min(near, key=lambda place: (self.cuts[place], -place))
             yield Part(start, covered_end(self.text, start, cut), self.header(start))
             start, done = self.overlapping(start, cut, places), cut
-
-    def furthest(self, start: int, places: list[int], first: int) -> int:
-        low, high = first, len(places)
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if self.fits(start, places[middle]) else (low, middle)
-        return low
 
     def overlapping(self, start: int, cut: int, places: list[int]) -> int:
         """The start of the part after `cut`: about one sentence earlier in running text, else the cut itself."""
@@ -191,8 +193,10 @@ class _Cutter:
             return cut
         if before != after and not (before in self.blocks and after in self.blocks):
             return cut  # two list items
-        words = [place for place in self.word_starts(before.start, cut) if place < cut]
-        for place in (*list(_sentences(self.text, before.start, cut))[-1:], before.start, *words[-OVERLAP_WORDS:][:1]):
+        since = max(before.start, start)
+        sentences = list(_sentences(self.text, since, cut))
+        words = [place for place in self.word_starts(since, cut) if place < cut]
+        for place in (*sentences[-1:], before.start, *words[-OVERLAP_WORDS:][:1]):
             small = self.count("", self.text[place:cut]) - self.count("", "") <= self.limit // OVERLAP_SHARE
             if start < place < cut and small and self.fits(place, places[bisect_right(places, cut)]):
                 return place
@@ -200,8 +204,23 @@ class _Cutter:
 
     def leaf(self, place: int) -> Block | None:
         """The leaf block around `place`, or the one before the blank line it lies in."""
-        found = [leaf for leaf in self.leaves if leaf.start <= place]
-        return found[-1] if found else None
+        index = bisect_right(self.leaves, place, key=lambda leaf: leaf.start)
+        return self.leaves[index - 1] if index else None
+
+
+def _furthest(fits: Callable[[int], bool], low: int, high: int) -> int:
+    """The last number from `low` to below `high` that fits, `low` taken for granted.
+
+    The steps double: a text may be long where its parts are short.
+    """
+    step = 1
+    while low + step < high and fits(low + step):
+        low, step = low + step, step * 2
+    high = min(low + step, high)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
 
 
 def _leaves(block: Block) -> list[Block]:
@@ -211,9 +230,12 @@ def _leaves(block: Block) -> list[Block]:
 def _sentences(text: str, start: int, end: int) -> Iterable[int]:
     """Starts of the sentences of text[start:end] but the first. The number of a list item is no sentence."""
     for found in _SENTENCE_END.finditer(text, start, max(start, end)):
-        before = text[text.rfind("\n", 0, found.start()) + 1:found.start()]
+        number = found.start()
+        while number and text[number - 1].isdecimal():
+            number -= 1
+        numbered = number < found.start() and text[line_start(text, number) - 1] == "\n"
         place = line_start(text, found.end())
-        if start < place < end and not before.strip().isdecimal():
+        if start < place < end and not numbered:
             yield place
 
 
