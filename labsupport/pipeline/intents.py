@@ -18,14 +18,15 @@ EXTRA_SCREENS = 2  # how many strongly matching screen passages a screen or ambi
 
 # Parts of a screen. "box" alone is left out: goods come in boxes too.
 _PART = (
-    r"(?:button|field|(?:check|tick|text) ?box|tab|menu|drop-?down|icon|link|page|screen|form|toggle"
-    r"|bouton|champ|case|onglet|ic[oô]ne|lien|[ée]cran|formulaire|rubrique)(?:e?s)?\b"
+    r"(?:button|field|(?:check|tick|text) ?box|tab|menu|list|drop-?down|icon|link|page|screen|form|toggle"
+    r"|bouton|champ|case|onglet|liste|ic[oô]ne|lien|[ée]cran|formulaire|rubrique)(?:e?s)?\b"
 )
 _WORDS = r"(?:[^\s?.!]+\s+)"
 # "which page shows" asks for a page, "what screen time" and "which form of payment" do not: what follows decides.
 _END = (
     r"(?=\s*[?.!,:;)\"'”’»]|\s*$|\s+(?:do|does|did|is|are|was|can|could|should|must|will|to|on|for|in|at|where|that|and|or"
-    r"|shows?|lists?|lets?|holds?|tells?|asks?|takes?|opens?|contains?|means?|has|have|i|we|you|they"
+    r"|shows?|lists?|lets?|holds?|tells?|asks?|takes?|opens?|contains?|means?|needs?|has|have|i|we|you|they"
+    r"|of (?:the|my) (?:\S+ )?(?:page|screen|form)"
     r"|doit|dois|faut|puis|est|sont|de|du|des|pour|sur|où|ou|et|montre|affiche|permet|contient)\b)"
 )
 _THE = r"\b(?:the|this|that|my|le|la|ce|cette|l['’])\s*"
@@ -52,7 +53,7 @@ _SCREEN = [
 _PLACE = [(rf"^(?:in|on|under|dans|sur)\s+{_THE}{_WORDS}{{0,3}}?{_PART}\s*$", "asks about a part of a screen")]
 _EXPLAIN = [
     (r"^(?:please )?(?:explain|describe|tell me about|compare|expliquez|d[ée]crivez)\b", "asks to explain"),
-    (r"\b(?:how|comment)\b.*\b(?:works?|fonctionnent|fonctionne)\b", "asks how something works"),
+    (r"\b(?:how|comment)\b.*\b(?:works?|compares?|differs?|fonctionnent|fonctionne)\b", "asks how something works"),
     (
         r"\b(?:how (?:long|much|many|often|soon|far|old)|(?:until|by) when|combien|(?:jusqu['’][àa] )?quand)\b|^when\b",
         "asks for a figure or a date",
@@ -66,14 +67,15 @@ _STEPS = [
 ]
 _FACTS = [
     (
-        r"^(?:what|who|which|qui|qu['’]est-ce|quels?|quelles?|que)\b|\bwhat(?:['’]s| is| are| happens)\b",
+        r"^(?:(?:from|to|at|in|by|after|for|on|with|above|under) )?(?:what|whom?|which|qui|quels?|quelles?|que)\b"
+        r"|^qu['’]est-ce\b|\bwhat(?:['’]s| is| are| happens)\b",
         "asks what something is",
     ),
     (r"^(?:why|pourquoi)\b", "asks for a reason"),
     (
         r"^(?:is|are|was|do|does|did|can|may|could|must|should|will|would|has|have)\b|\best-ce que\b"
         r"|\b(?:can|may|must|should|do|does|is|will) (?:i|we|you|they|he|she|it|there|a|an|the|my|our)\b"
-        r"|\b(?:puis-je|peut-on|faut-il|dois-je|doit-on|a-t-on)\b",
+        r"|\b(?:puis|peut|faut|dois|doit|a-t)-(?:je|on|il)\b|^\w+-(?:vous|nous|on|ils?|elles?)\b",
         "asks whether something holds",
     ),
     (
@@ -86,7 +88,9 @@ _MACHINE = (
     r"\b(?:mower|washer|trimmer|battery|engine|machine|pump|motor|trigger|hose|blade|charger|tondeuse|batterie"
     r"|[a-z]{2}-?\d{2,4})\b"
 )
-_ON_SCREEN = r"\b(?:page|screen|form|website|site|account|online|app|[ée]cran|formulaire|compte|en ligne)\b"
+_ON_SCREEN = (
+    r"\b(?:page|screen|form|website|site|account|online|app|tick|click|[ée]cran|formulaire|compte|en ligne|cocher)\b"
+)
 # A new clause starts at a sentence end, or where "and" leads into a question of its own.
 _CLAUSES = re.compile(
     r"[?!;]\s*|\.\s+|,\s*"
