@@ -6,7 +6,7 @@ Every public name can be imported from here; its module loads on first use, so t
 from importlib import import_module
 
 _HOMES = {
-    "corpus": "Document Question CorpusError read_document read_documents read_inventory read_questions course_defaults",
+    "corpus": "Document Question read_document read_documents read_inventory read_questions course_defaults",
     "markdown": "Block PlainText to_plain headings",
     "chunking": "Chunk StructureChunker FixedChunker ParagraphChunker chunk_id make_chunker",
     "embedding": "Embedder load_embedder",

@@ -60,7 +60,9 @@ def show(value: object) -> None:
     print(json.dumps(value, ensure_ascii=False, indent=2))
 
 
-def filters_for(corpus: Path, as_of: str | None, audience: str | None, language: str | None = None, doc_type: str | None = None):
+def filters_for(
+    corpus: Path, as_of: str | None, audience: str | None, language: str | None = None, doc_type: str | None = None
+):
     """The filters of a command: what was said, else the corpus's own defaults."""
     from labsupport.pipeline.corpus import course_defaults
     from labsupport.pipeline.index import Filters
@@ -145,7 +147,8 @@ def chunks(
     for chunk in [] if as_json else found:
         part = f" | part {chunk.part} of {chunk.parts}" if chunk.parts > 1 else ""
         where = " > ".join(chunk.breadcrumb) or "-"
-        print(f"{chunk.seq:>3}  [{chunk.chunk_id}] {chunk.label} | {chunk.start}-{chunk.end} | {chunk.kind} | {where}{part}")
+        place = f"{chunk.start}-{chunk.end}"
+        print(f"{chunk.seq:>3}  [{chunk.chunk_id}] {chunk.label} | {place} | {chunk.kind} | {where}{part}")
     return 0 if found else 1
 
 
@@ -170,12 +173,24 @@ def search(
         results = Retriever(store).search(text, method=method, k=k, filters=filters)
     if as_json:
         return show(
-            {"question": text, "method": method, "k": k, "filters": asdict(results.filters), "searched": results.searched,
-             "notes": results.notes, "results": [result.as_dict() for result in results]}
+            {
+                "question": text,
+                "method": method,
+                "k": k,
+                "filters": asdict(results.filters),
+                "searched": results.searched,
+                "notes": results.notes,
+                "results": [
+                    {"rank": one.rank, "score": one.score, "scored_by": one.scored_by, "scores": one.parts}
+                    | one.chunk.as_dict()
+                    for one in results
+                ],
+            }
         )
     for result in results:
         chunk = result.chunk
-        print(f"{result.rank}.  {result.score:.4f}  [{chunk.chunk_id}] {chunk.label} | {chunk.section or '-'} | {chunk.audience}")
+        place = f"{chunk.label} | {chunk.section or '-'} | {chunk.audience}"
+        print(f"{result.rank}.  {result.score:.4f}  [{chunk.chunk_id}] {place}")
         print(f"   {' '.join(chunk.text.split())[:100]}…")
     for note in results.notes:
         print(f"note: {note}")
@@ -187,7 +202,8 @@ def info(index: Index = DEFAULT_INDEX, as_json: AsJson = False) -> None:
     """Say what the index holds and what made it."""
     with open_index(index) as store:
         rows, meta = store.documents(), store.meta()
-    chunker, chunks = meta.get("chunker_label", "-"), sum(row.chunks for row in rows)
+    held = sum(row.chunks for row in rows)
     if as_json:
-        return show({"index": index, "documents": len(rows), "chunks": chunks} | meta)
-    print(f"index {index}: {len(rows)} documents, {chunks} chunks | chunker {chunker} | embeddings {meta.get('embedder', '-')}")
+        return show({"index": index, "documents": len(rows), "chunks": held} | meta)
+    made_by = f"chunker {meta.get('chunker_label', '-')} | embeddings {meta.get('embedder', '-')}"
+    print(f"index {index}: {len(rows)} documents, {held} chunks | {made_by}")
