@@ -19,30 +19,32 @@ from labsupport.pipeline import LabError
 GOOD, BAD, OTHER, QUIET = "#1f88c4", "#cf6a1d", "#a3679d", "#858585"
 CATEGORIES = (GOOD, BAD, "#0e9a76", OTHER, "#a8841b")
 
+# ".lab-panel.lab-panel": stronger than what JupyterLab says about tables in an output.
 STYLE = """<style>
 .lab-panel { color: var(--jp-content-font-color1, var(--vscode-editor-foreground, inherit)); line-height: 1.5;
   font-family: var(--jp-content-font-family, var(--vscode-font-family, sans-serif));
   font-size: var(--jp-content-font-size1, 14px); padding: 4px 8px; overflow-wrap: anywhere; }
-.lab-panel h4 { margin: 12px 0 4px; font-size: 1em; }
-.lab-panel p { margin: 4px 0; }
+.lab-panel.lab-panel h4 { margin: 12px 0 4px; font-size: 1em; font-weight: 600; }
+.lab-panel.lab-panel p { margin: 4px 0; }
 .lab-panel .said { font-weight: 600; }
-.lab-panel table { border-collapse: collapse; width: 100%; margin: 8px 0; font-size: 0.95em; color: inherit;
+.lab-panel.lab-panel table { border-collapse: collapse; width: 100%; margin: 6px 0; font-size: 0.93em; color: inherit;
   table-layout: auto; border: none; }
-.lab-panel caption { text-align: left; caption-side: top; padding: 2px 0; font-weight: 600; color: inherit; }
-.lab-panel th, .lab-panel td { text-align: left; vertical-align: top; padding: 4px 10px 4px 0; max-width: none;
-  border: none; border-bottom: 1px solid var(--jp-border-color2, rgba(128, 128, 128, 0.4)); background: transparent;
-  white-space: normal; overflow-wrap: break-word; }
-.lab-panel tbody tr { background: transparent !important; }
-.lab-panel .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-.lab-panel code, .lab-panel .id { font-family: var(--jp-code-font-family, var(--vscode-editor-font-family, monospace));
-  font-size: 0.92em; color: inherit; background: transparent; white-space: nowrap; }
-.lab-panel .quiet { opacity: 0.8; }
+.lab-panel.lab-panel caption { text-align: left; caption-side: top; padding: 2px 0; font-weight: 600; color: inherit; }
+.lab-panel.lab-panel table th, .lab-panel.lab-panel table td { text-align: left; vertical-align: top; max-width: none;
+  padding: 3px 12px 3px 0; border: none; background: transparent; white-space: normal; overflow-wrap: break-word;
+  line-height: 1.4; border-bottom: 1px solid var(--jp-border-color2, rgba(128, 128, 128, 0.4)); }
+.lab-panel.lab-panel table th { font-weight: 600; }
+.lab-panel.lab-panel tbody tr { background: transparent; }
+.lab-panel.lab-panel table .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.lab-panel.lab-panel code, .lab-panel .id { color: inherit; background: transparent; white-space: nowrap; padding: 0;
+  font-family: var(--jp-code-font-family, var(--vscode-editor-font-family, monospace)); font-size: 0.92em; }
+.lab-panel .quiet { opacity: 0.85; }
 .lab-panel .good, .lab-panel .bad, .lab-panel .other { border-left: 4px solid #1f88c4; padding-left: 6px; }
 .lab-panel .bad { border-left: 4px dashed #cf6a1d; }
 .lab-panel .other { border-left: 4px dotted #a3679d; }
-.lab-panel .trouble { border: 1px dashed #cf6a1d; padding: 6px 10px; margin: 8px 0; }
-.lab-panel pre { white-space: pre-wrap; color: inherit; background: transparent; font-size: 0.92em; margin: 4px 0;
-  font-family: var(--jp-code-font-family, var(--vscode-editor-font-family, monospace)); }
+.lab-panel .trouble { border: 1px dashed #cf6a1d; padding: 6px 10px; }
+.lab-panel.lab-panel pre { white-space: pre-wrap; color: inherit; background: transparent; font-size: 0.92em;
+  margin: 4px 0; font-family: var(--jp-code-font-family, var(--vscode-editor-font-family, monospace)); }
 </style>"""
 
 BORDER = "1px solid var(--jp-border-color2, var(--vscode-widget-border, rgba(128, 128, 128, 0.5)))"
@@ -65,16 +67,21 @@ class View:
 
 
 def make_view(panel: str, summary: str, body: str, text: str, style: str = "") -> View:
-    """A View with the common style. `body` is HTML whose texts are escaped already; `style` holds further CSS rules."""
+    """A View with the common style: the summary, then `body`, HTML whose texts are escaped already.
+
+    `style` holds further CSS rules.
+    """
+    summary = " ".join(summary.split())
+    said = f'<p class="said">{escape(summary[:1].upper() + summary[1:])}</p>'
     extra = f"<style>{style}</style>" if style else ""
     # The class names keep JupyterLab from reading "$5 or $10" as a formula.
-    html = f'{STYLE}{extra}<div class="lab-panel mathjax_ignore tex2jax_ignore">{body}</div>'
-    return View(panel, " ".join(summary.split()), html, text)
+    html = f'{STYLE}{extra}<div class="lab-panel mathjax_ignore tex2jax_ignore">{said}{body}</div>'
+    return View(panel, summary, html, text)
 
 
 def trouble(panel: str, message: str) -> View:
     """A View that says what is wrong and what to do."""
-    return make_view(panel, message, f'<p class="trouble" role="alert">✗ {escape(message)}</p>', message)
+    return make_view(panel, "nothing to show", f'<p class="trouble" role="alert">✗ {escape(message)}</p>', message)
 
 
 class Panel(widgets.VBox):

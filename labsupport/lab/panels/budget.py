@@ -12,18 +12,19 @@ from labsupport.pipeline.chunking import Chunk
 from labsupport.pipeline.context import assemble, estimate_tokens, format_passage
 from labsupport.pipeline.corpus import Question
 
-from .base import CATEGORIES, Panel, View, escape, make_view, stops_row, table
+from .base import Panel, View, escape, make_view, stops_row, table
 
 BUDGETS = (*range(100, 1001, 50), 1500)
 NAME = "BudgetPanel"
 
 CSS = """
-.lab-bar { display: flex; height: 30px; margin: 8px 0 2px; border-radius: 3px; overflow: hidden;
+.lab-bar { display: flex; height: 28px; margin: 8px 0 2px; border-radius: 3px; overflow: hidden;
   border: 1px solid var(--jp-border-color1, rgba(128, 128, 128, 0.7)); }
-.lab-bar span { display: block; overflow: hidden; white-space: nowrap; font-size: 12px; line-height: 30px;
-  text-align: center; color: #000;
-  border-right: 2px solid var(--jp-layout-color1, var(--vscode-editor-background, #fff)); }
-.lab-bar .free { color: inherit; border: none; flex: 1; }
+.lab-bar span { display: block; overflow: hidden; white-space: nowrap; font-size: 12px; line-height: 28px; color: #000;
+  text-align: center; border-right: 2px solid var(--jp-layout-color1, var(--vscode-editor-background, #fff));
+  box-sizing: border-box; background: #999; }
+.lab-bar .holds { background: #1f88c4; }
+.lab-bar .free { color: inherit; background: transparent; border: none; flex: 1; }
 """
 
 
@@ -85,15 +86,15 @@ def budget_view(passages: Sequence, budget: int = 300, question: Question | None
     summary = f"budget {budget:,}: {kept} of {len(rows)} passages, {used} tokens"
     if question is not None:
         summary += f", {sum(row.kept for row in answers)} of {len(answers)} with the answer"
-    return make_view(NAME, summary, _html(rows, budget, used, summary, question),
+    return make_view(NAME, summary, _html(rows, budget, used, question),
                      _text(rows, budget, used, summary, question), CSS)
 
 
-def _html(rows: list[Row], budget: int, used: int, summary: str, question: Question | None) -> str:
+def _html(rows: list[Row], budget: int, used: int, question: Question | None) -> str:
     asked = f"<p>{escape(question.text)}</p>" if question else ""
     parts = "".join(
-        f'<span style="width: {100 * row.tokens / budget:.2f}%; background: {CATEGORIES[row.rank % len(CATEGORIES)]}"'
-        f' title="passage {row.rank}, {row.tokens} tokens">{row.rank}</span>'
+        f'<span class="{"holds" if row.answer else "lacks"}" style="width: {100 * row.tokens / budget:.2f}%" '
+        f'title="passage {row.rank}, {row.tokens} tokens">{"★ " if row.answer else ""}{row.rank}</span>'
         for row in rows if row.kept
     )
     free = f'<span class="free">{budget - used:,} free</span>' if budget > used else ""
@@ -106,12 +107,12 @@ def _html(rows: list[Row], budget: int, used: int, summary: str, question: Quest
     ]
     if question is None:
         cells = [row[:5] + row[6:] for row in cells]
-    heads = ["Rank", "Id", "Document", "Section", "Tokens", *(["Answer in it"] if question else []), "Kept or dropped"]
+    heads = ["Rank", "Id", "Document", "Section", "Tokens", *(["Answer"] if question else []), "Kept or dropped"]
+    passages = table("Passages in the order of the search", heads, cells, numbers=[0, 4])
     return (
-        f'{asked}<p class="said">{escape(summary[0].upper() + summary[1:])}</p>'
-        f'<div class="lab-bar" role="img" aria-label="{escape(label)}">{parts}{free}</div>'
-        f'<p class="quiet">{used:,} of {budget:,} estimated tokens used. The numbers in the bar are the ranks of the '
-        f"passages kept.</p>{table('Passages in the order of the search', heads, cells, numbers=[0, 4])}"
+        f'{asked}<div class="lab-bar" role="img" aria-label="{escape(label)}">{parts}{free}</div>'
+        f'<p class="quiet">{used:,} of {budget:,} estimated tokens used. In the bar: the ranks of the passages kept'
+        f"{', ★ holds the answer' if question else ''}.</p>{passages}"
     )
 
 
@@ -131,7 +132,7 @@ class BudgetPanel(Panel):
     def __init__(self, passages: Sequence, question: Question | None = None, budget: int = 1500):
         self.passages, self.question = list(passages), question
         self.budget, self.number, row = stops_row("Budget", budget, BUDGETS, "estimated tokens")
-        super().__init__([row], [self.budget], height=400)
+        super().__init__([row], [self.budget], height=390)
 
     def look(self) -> View:
         return budget_view(self.passages, self.budget.value, self.question)
