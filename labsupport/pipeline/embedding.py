@@ -16,12 +16,13 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, lru_cache
-from typing import Protocol
-
-import numpy as np
+from typing import TYPE_CHECKING, Protocol
 
 from labsupport.pipeline import LabError
 from labsupport.pipeline.weights import E5_SMALL, MINILM, verify
+
+if TYPE_CHECKING:
+    import numpy as np
 
 DEFAULT_EMBEDDER = MINILM.name
 QUERY_CACHE = 256
@@ -77,6 +78,8 @@ class OneByOne:
 
         `progress(done, total)` is called after each text. Raises LabError for a text over `max_tokens`.
         """
+        import numpy as np
+
         texts = list(texts)
         for place, text in enumerate(texts):
             tokens = self.count_tokens(text)
@@ -157,7 +160,7 @@ class SentenceTransformerModel(OneByOne):
         encode = self.model.encode_query if query else self.model.encode_document
 
         def one(text: str) -> np.ndarray:
-            return encode([text], show_progress_bar=False, normalize_embeddings=True)[0].astype(np.float32, copy=False)
+            return encode([text], show_progress_bar=False, normalize_embeddings=True)[0].astype("float32", copy=False)
 
         if len(texts) == 1:
             yield one(texts[0])

@@ -6,12 +6,14 @@ import hashlib
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from labsupport.pipeline import LabError
 from labsupport.pipeline.embedding import OneByOne, SentenceTransformerModel
 from labsupport.pipeline.weights import E5_SMALL, MINILM, verify
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 class NamedModel(SentenceTransformerModel):

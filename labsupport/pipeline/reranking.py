@@ -12,12 +12,13 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, lru_cache
-from typing import Protocol
-
-import numpy as np
+from typing import TYPE_CHECKING, Protocol
 
 from labsupport.pipeline import LabError
 from labsupport.pipeline.weights import RERANKER_EN, verify
+
+if TYPE_CHECKING:
+    import numpy as np
 
 DEFAULT_RERANKER = RERANKER_EN.name
 MAX_TOKENS = 512
@@ -56,6 +57,8 @@ class OnnxReranker:
 
         Pairs are cut at 512 tokens, from the longer of the two; chunks and ordinary questions stay below.
         """
+        import numpy as np
+
         with self._loading:
             session, tokenizer = self._model
 
@@ -98,6 +101,8 @@ class NamedCrossEncoder:
         self._loading = threading.Lock()
 
     def score(self, question: str, texts: Sequence[str]) -> np.ndarray:
+        import numpy as np
+
         with self._loading:
             model = self._model
         pairs = [(question, text) for text in texts]
