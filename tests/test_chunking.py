@@ -127,6 +127,15 @@ def test_sections_of_different_parents_are_never_joined():
     assert [chunk.chunk_id for chunk in again] == [chunk.chunk_id for chunk in chunks[:3]]
 
 
+def test_a_short_subsection_never_joins_the_section_before_its_parent():
+    chunks = cut("## Care\n\nOften.\n\n## Oil\n\n### When\n\nWeekly.\n")
+    assert bodies(chunks) == ["Care\n\nOften.", "Oil\n\nWhen\n\nWeekly."]
+
+
+def test_sections_are_never_merged_however_short():
+    assert bodies(cut("# Annex\n\nAn annex.\n\n## Oil\n\nA drop.\n")) == ["Annex\n\nAn annex.", "Oil\n\nA drop."]
+
+
 def test_breadcrumbs_when_levels_are_skipped():
     chunks = cut(f"Before all.\n\n# Hedge trimmers\n\n### Starting\n\n{LONG}\n\n## Cutting\n\n{LONG}\n\n##### Thin\n\n"
                  f"{LONG}\n\n### Thick\n\n{LONG}\n\n# Annex\n\nThe end.\n")
@@ -233,6 +242,23 @@ def test_parts_are_labelled_and_overlap_by_a_sentence():
 def test_the_number_of_a_list_item_is_no_sentence():
     chunks = cut("1. Oil it well today. It costs $5. Keep it dry always.\n", 8, words)
     assert bodies(chunks) == ["1. Oil it well today. ", "It costs $5. ", "Keep it dry always."]
+    chunks = cut("1. Oil it well today please. Keep it dry.\n", 7, words)
+    assert chunks[0].body == "1. Oil it well today "
+
+
+def test_an_overlap_is_never_a_part_of_its_own():
+    last = "These ten words are repeated at the head of it. "
+    source = f"{'word ' * 49}end. {last}\n\nA short sentence follows here and then. {('Long ' * 59 + 'end. ') * 2}"
+    chunks = cut(source, 72, words)
+    assert chunks[1].body == f"{last}\n\nA short sentence follows here and then. "
+
+
+def test_a_heading_never_ends_a_part():
+    source = "## Care\n\n" + "Twelve words stand in each of these sentences about the hedge trimmer. " * 4
+    for limit in range(10, 40):
+        assert not any(body.endswith("Care") for body in bodies(cut(source + "\n\n" + source, limit, words)))
+    merged = f"## Care\n\n{'Oil it. ' * 12}\n\n### Dust\n\nBrush it off.\n\n### Rust\n\n{'Rub it off. ' * 14}"
+    assert [body.split()[-1] for body in bodies(cut(merged, 46, words))] == ["off.", "off."]
 
 
 def test_paragraphs_that_fit_are_not_cut():
@@ -267,6 +293,21 @@ def test_a_table_that_fits_is_not_cut_because_of_the_text_before_it():
     chunks = cut(f"## Parts\n\n{LONG}\n\n{LONG}\n\n| Part | Number |\n|---|---|\n{rows}", 150)
     assert len(chunks) == 2
     assert chunks[1].body.startswith("Part | Number\npart 0 | 0\n")
+
+
+def test_a_header_never_stands_without_a_row():
+    rows = "".join(f"| {'many words ' * 10} | {number} |\n" for number in range(4))
+    for limit in range(35, 80):
+        chunks = cut(f"## Parts\n\n{'Before. ' * 9}\n\n| Part | Number |\n|---|---|\n{rows}", limit, words)
+        assert not any(body.rstrip().endswith("Part | Number") for body in bodies(chunks))
+
+
+def test_rows_that_fit_with_their_header_are_never_cut():
+    rows = [f"{'Many words. ' * 10}| {number}" for number in range(4)]
+    source = "## Parts\n\n| Part | Number |\n|---|---|\n" + "".join(f"| {row} |\n" for row in rows)
+    for limit in range(27, 60):
+        found = bodies(cut(source, limit, words))
+        assert all(sum(row in body for body in found) == 1 for row in rows)
 
 
 def test_a_row_too_long_for_any_part_is_cut_with_its_header():

@@ -246,6 +246,7 @@ def test_links_become_their_text(source, read):
     ("See ![the form](screens/form.png \"now\").", "See ![the form](screens/form.png \"now\").", ("screens/form.png",)),
     ("See [the form](../form.JPG?x=1#y).", "See [the form](../form.JPG?x=1#y).", ("../form.JPG?x=1#y",)),
     ("- ![a][s]\n- [b][s]\n\n[s]: x/s.webp", "- ![a](x/s.webp)\n- [b](x/s.webp)", ("x/s.webp",) * 2),
+    ("See <https://x.example/a.png>.", "See <https://x.example/a.png>.", ("https://x.example/a.png",)),
     ("![s]\n\n[s]: s.png", "![s](s.png)", ("s.png",)),
     ("![no file type](/picture)", "![no file type](/picture)", ("/picture",)),
 ])

@@ -67,6 +67,7 @@ class _Cutter:
 
     def parts(self) -> list[Part]:
         self.blocks_inside(self.blocks, self.start, 0)
+        self.refine(self.first_rows, SENTENCE)
         self.refine(self.sentence_starts, SENTENCE)
         self.refine(self.code_starts, SENTENCE)
         self.refine(self.word_starts, WORD)
@@ -139,6 +140,10 @@ class _Cutter:
                     if start < place < end:
                         self.cuts[place] = rank
 
+    def first_rows(self, start: int, end: int) -> Iterable[int]:
+        """A row stays whole, even if it must part from the header, which is then repeated."""
+        return (leaf.rows[1][0] for leaf in self.leaves if len(leaf.rows) > 1)
+
     def sentence_starts(self, start: int, end: int) -> Iterable[int]:
         for leaf in self.leaves:
             first, last = max(leaf.start, start), min(leaf.end, end)
@@ -154,8 +159,7 @@ class _Cutter:
         return (leaf.start for leaf in self.leaves if leaf.kind == "code")
 
     def word_starts(self, start: int, end: int) -> Iterable[int]:
-        words = [line_start(self.text, gap.end()) for gap in _GAP.finditer(self.text, start, end)]
-        return [place for place in words if place not in self.glued] or words
+        return (line_start(self.text, gap.end()) for gap in _GAP.finditer(self.text, start, end))
 
     def anywhere(self, start: int, end: int) -> Iterable[int]:
         while not self.fits(start, end):
