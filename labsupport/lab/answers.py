@@ -1,0 +1,75 @@
+"""What a learner answered in one workspace: `answers.json`, readable text, written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from filelock import FileLock
+
+KINDS = ("exercises", "predictions", "knowledge")
+FILE = "answers.json"
+
+
+class Answers:
+    """The answers kept in a workspace folder. Two notebooks may write at the same time.
+
+    exercises: id -> {passed, answer, by: "learner" or "snapshot"}; predictions: id -> {guess, seen: the outcome was
+    shown}; knowledge: id -> {choice, right}.
+    """
+
+    def __init__(self, folder: Path):
+        self.path = folder / FILE
+
+    def read(self) -> dict[str, dict[str, dict]]:
+        """All answers by kind and id. A file that cannot be read counts as empty; it is kept (see `_set_aside`)."""
+        try:
+            kept = json.loads(self.path.read_text(encoding="utf-8"))
+            return {kind: {str(key): dict(value) for key, value in kept.get(kind, {}).items()} for kind in KINDS}
+        except (OSError, ValueError, TypeError, AttributeError):
+            return {kind: {} for kind in KINDS}
+
+    def record(self, kind: str, key: str, **values: object) -> None:
+        """Keep these values for one exercise, prediction or question, beside what was kept before. Raises OSError."""
+
+        def change(kept: dict) -> None:
+            kept[kind][key] = kept[kind].get(key, {}) | values
+
+        self._change(change)
+
+    def take_over(self, others: dict[str, dict[str, dict]]) -> None:
+        """Add the answers of another workspace; where both have one, what a learner passed or chose stands first."""
+
+        def change(kept: dict) -> None:
+            for kind in KINDS:
+                for key, value in others.get(kind, {}).items():
+                    mine = kept[kind].get(key)
+                    if mine is None or mine.get("by") == "snapshot" and value.get("passed"):
+                        kept[kind][key] = value
+
+        self._change(change)
+
+    def _change(self, change: Callable[[dict], None]) -> None:
+        with FileLock(self.path.with_name(f".{FILE}.lock"), timeout=10):
+            kept = self.read()
+            if self.path.exists() and not any(kept.values()):
+                self._set_aside()
+            change(kept)
+            new = self.path.with_name(f".{FILE}.new")
+            new.write_text(as_text(kept), encoding="utf-8", newline="\n")
+            os.replace(new, self.path)
+
+    def _set_aside(self) -> None:
+        """Keep a file that holds no answers we can read; an empty one of ours is no loss."""
+        if self.path.read_bytes().strip() in (b"", as_text({kind: {} for kind in KINDS}).strip().encode()):
+            return
+        number = 1
+        while (aside := self.path.with_name(f"answers-unreadable-{number}.json")).exists():
+            number += 1
+        os.replace(self.path, aside)
+
+
+def as_text(answers: dict) -> str:
+    return json.dumps(answers, ensure_ascii=False, indent=1, sort_keys=True) + "\n"

@@ -1,0 +1,164 @@
+"""Making the snapshots: all of them, from the course's corpus, the same bytes each time.
+
+`base` is what the course's documents give. A module that leaves documents changed (EDITS) adds a folder with those
+documents only, so that a diff of the repository shows what changed and nothing else.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from labsupport.lab.answers import FILE as ANSWERS
+from labsupport.lab.answers import KINDS, as_text
+from labsupport.lab.exercises import modules
+from labsupport.lab.home import course_root
+from labsupport.lab.snapshot_files import (
+    CHUNKS_FILE,
+    CORPUS_FILE,
+    FORMAT,
+    LAYER_FILES,
+    MANIFEST,
+    VECTORS_FILE,
+    document_at,
+    json_lines,
+    sealed,
+    sha256,
+    snapshots_folder,
+)
+from labsupport.lab.snapshots import STATE
+from labsupport.lab.soundness import CORPUS, course_parts
+from labsupport.pipeline import LabError
+from labsupport.pipeline.corpus import document_paths
+
+BASE = "base"
+LAST_MODULE = 7
+# What a module leaves changed in the learner's documents: file, old text, new text.
+EDITS: dict[int, list[tuple[str, str, str]]] = {
+    6: [("documents/gift-cards.md", "in your account", "in your Larkfield account")],
+}
+Progress = Callable[[int, int], None]
+
+
+def build(corpus: Path | None = None, folder: Path | None = None, progress: Progress | None = None) -> list[str]:
+    """Make all snapshots and return the paths of the files that changed. Other files of theirs are removed."""
+    folder = folder or snapshots_folder()
+    made = render(corpus or course_root() / CORPUS, progress)
+    there = {path.relative_to(folder).as_posix() for name in (BASE, "end-of-m*") for path in folder.glob(f"{name}/*")}
+    changed = sorted(there - made.keys())
+    for path in changed:
+        (folder / path).unlink()
+    for path, data in made.items():
+        target = folder / path
+        if not target.is_file() or target.read_bytes() != data:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(data)
+            changed.append(path)
+    for place in folder.glob("end-of-m*"):
+        if place.is_dir() and not any(place.iterdir()):
+            place.rmdir()
+    return sorted(changed)
+
+
+def render(corpus: Path, progress: Progress | None = None) -> dict[str, bytes]:
+    """Every file of every snapshot, by its path in the snapshots folder."""
+    state = read_state(corpus)
+    layers, made = [BASE], layer_files(BASE, state, progress)
+    counts = {BASE: _chunk_counts(made[f"{BASE}/{CHUNKS_FILE}"])}
+    for number in range(1, LAST_MODULE + 1):
+        name = f"end-of-m{number:02d}"
+        if edits := EDITS.get(number):
+            changed = _edited(state, edits)
+            state |= changed
+            made |= layer_files(name, changed)
+            layers.append(name)
+            counts[name] = _chunk_counts(made[f"{name}/{CHUNKS_FILE}"])
+        made[f"{name}/{ANSWERS}"] = as_text(solved_until(number)).encode()
+        inside = [f"{layer}/{file}" for layer in layers for file in LAYER_FILES] + [f"{name}/{ANSWERS}"]
+        per_document: dict[str, int] = {}
+        for layer in layers:
+            per_document |= counts[layer]
+        made[f"{name}/{MANIFEST}"] = sealed(
+            _manifest(name, number, state, layers)
+            | {"chunks": sum(per_document.values()), "files": {path: sha256(made[path]) for path in inside}}
+        )
+    return dict(sorted(made.items()))
+
+
+def read_state(corpus: Path) -> dict[str, bytes]:
+    """The files of a corpus that belong to a learner's state, by path: the documents, the inventory, the defaults."""
+    paths = [*document_paths(corpus), *(path for name in STATE if (path := corpus / name).is_file())]
+    return {path.relative_to(corpus).as_posix(): path.read_bytes() for path in paths}
+
+
+def layer_files(name: str, files: dict[str, bytes], progress: Progress | None = None) -> dict[str, bytes]:
+    """The three files of a layer: these corpus files, their chunks, one vector for each chunk."""
+    chunker, embedder = course_parts()
+    documents = [document_at(path, data) for path, data in sorted(files.items()) if path.startswith("documents/")]
+    chunks = [chunk for document in documents for chunk in chunker.chunk(document)]
+    vectors = io.BytesIO()
+    np.save(vectors, embedder.embed([chunk.text for chunk in chunks], progress=progress), allow_pickle=False)
+    texts = [{"path": path, "text": data.decode("utf-8")} for path, data in sorted(files.items())]
+    return {
+        f"{name}/{CORPUS_FILE}": _lines(texts),
+        f"{name}/{CHUNKS_FILE}": _lines([chunk.as_dict() for chunk in chunks]),
+        f"{name}/{VECTORS_FILE}": vectors.getvalue(),
+    }
+
+
+def solved_until(number: int) -> dict[str, dict]:
+    """The exercises of the modules up to this one, answered with their solutions."""
+    solved = {
+        exercise.id: {"answer": exercise.solution_text, "by": "snapshot", "passed": True}
+        for module in modules()
+        if int(module.number) <= number
+        for exercise in module.exercises
+    }
+    return {kind: solved if kind == "exercises" else {} for kind in KINDS}
+
+
+def _manifest(name: str, number: int, state: dict[str, bytes], layers: list[str]) -> dict:
+    chunker, embedder = course_parts()
+    hashes = "".join(f"{sha256(data)}  {path}\n" for path, data in sorted(state.items()))
+    return {
+        "format": FORMAT,
+        "name": name,
+        "module": f"{number:02d}",
+        "corpus": sha256(hashes.encode()),
+        "documents": sum(path.startswith("documents/") for path in state),
+        "chunks": 0,
+        "chunker": chunker.name,
+        "embedding_model": embedder.name,
+        "fingerprint": embedder.fingerprint,
+        "dimensions": embedder.dimensions,
+        "layers": list(layers),
+        "files": {},
+    }
+
+
+def _edited(state: dict[str, bytes], edits: list[tuple[str, str, str]]) -> dict[str, bytes]:
+    changed = {}
+    for path, old, new in edits:
+        text = changed.get(path, state[path]).decode("utf-8")
+        if text.count(old) != 1:
+            raise LabError(
+                f"{path} must hold {old!r} exactly once for the snapshots; it holds it {text.count(old)} times."
+            )
+        changed[path] = text.replace(old, new).encode()
+    return changed
+
+
+def _chunk_counts(lines: bytes) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for chunk in json_lines(lines):
+        label = f"{chunk['doc_id']} v{chunk['version']}"
+        counts[label] = counts.get(label, 0) + 1
+    return counts
+
+
+def _lines(rows: list[dict]) -> bytes:
+    return "".join(json.dumps(row, ensure_ascii=False, sort_keys=True) + "\n" for row in rows).encode()

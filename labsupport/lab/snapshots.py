@@ -1,0 +1,197 @@
+"""Snapshots: what a learner has at the end of a module, put in place in seconds and without a model.
+
+A restored workspace is a new folder beside the old one, which stays as it is: `undo` makes it the current one again.
+The files of a snapshot are described in snapshot_files.py, how they are made in snapshot_build.py.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from labsupport.lab.answers import FILE as ANSWERS
+from labsupport.lab.answers import Answers, as_text
+from labsupport.lab.home import CURRENT, Home, course_root
+from labsupport.lab.snapshot_files import (
+    MANIFEST,
+    MEND,
+    REBUILD,
+    Refused,
+    Snapshot,
+    entries,
+    load,
+    names,
+    snapshots_folder,
+)
+from labsupport.lab.soundness import CORPUS, INDEX, course_parts, document_hashes, fault_of
+from labsupport.pipeline import LabError
+from labsupport.pipeline.index import identity
+from labsupport.pipeline.store import Store
+
+# Files of the corpus folder that belong to a learner's state; all others are copied from the course as they are.
+STATE = ("course.yaml", "inventory.csv")
+
+
+def fill(workspace: Path, snapshot: Snapshot) -> None:
+    """Write the snapshot's state into an empty folder: documents, index, answers. Needs no model."""
+    copy_course_files(workspace / CORPUS)
+    for path, data in snapshot.files.items():
+        target = workspace / CORPUS / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(data)
+    with Store(workspace / INDEX, create=True) as store:
+        store.replace(add=entries(snapshot), meta=identity(*course_parts()))
+    (workspace / ANSWERS).write_text(as_text(snapshot.answers), encoding="utf-8", newline="\n")
+    if fault := fault_of(workspace):
+        raise Refused(f"Snapshot {snapshot.name} does not give a sound workspace ({fault}) {MEND}")
+
+
+def copy_course_files(corpus: Path) -> None:
+    """Everything of the course's corpus that no module changes: questions, screenshots, recordings, evidence."""
+    source = course_root() / CORPUS
+    for path in sorted(source.iterdir()) if source.is_dir() else ():
+        if path.name.startswith(".") or path.name in ("documents", *STATE):
+            continue
+        corpus.mkdir(parents=True, exist_ok=True)
+        if path.is_dir():
+            shutil.copytree(path, corpus / path.name)
+        else:
+            shutil.copy2(path, corpus / path.name)
+
+
+@dataclass(frozen=True)
+class Restored:
+    """What came of one restore: the new workspace, the former one (kept for `undo`), or the fault."""
+
+    home: Path
+    workspace: str = ""
+    former: str = ""
+    fault: str = ""
+
+
+def restore(name: str, home: Home | None = None, folder: Path | None = None) -> Restored:
+    """Put the snapshot in a new workspace and make it the current one. The learner's own answers come along.
+
+    The name of a workspace that was kept ("ws-0002") makes that one current again. Raises LabError, nothing touched.
+    """
+    home = home or Home()
+    if name in {path.name for path in home.workspaces()}:
+        with home.lock():
+            former = home.current()
+            home.switch(name)
+        return Restored(home.folder, name, former.name if former else "")
+    return place(load(name, folder), home)
+
+
+def place(snapshot: Snapshot, home: Home) -> Restored:
+    """The verified snapshot as the current workspace of this learner."""
+    there = next(path for path in (home.folder, *home.folder.absolute().parents) if path.exists())
+    with home.lock():
+        former = home.current()
+        made = place_locked(snapshot, home)
+        _give_to_owner([home.folder, home.folder / ".lock", home.folder / CURRENT, made, *made.rglob("*")], there)
+    return Restored(home.folder, made.name, former.name if former else "")
+
+
+def place_locked(snapshot: Snapshot, home: Home) -> Path:
+    """The snapshot in a new workspace, made current. Call with the lock of `home` held."""
+    return add_workspace(home, lambda folder: fill(folder, snapshot))
+
+
+def add_workspace(home: Home, fill_folder: Callable[[Path], None]) -> Path:
+    """A new workspace, made current; the answers of the one before come along. Call with the lock of `home` held."""
+    former = home.current()
+
+    def fill_new(folder: Path) -> None:
+        fill_folder(folder)
+        if former:
+            Answers(folder).take_over(Answers(former).read())
+
+    made = home.add(fill_new)
+    home.switch(made.name)
+    return made
+
+
+def _give_to_owner(paths: Iterable[Path], there: Path) -> None:
+    """An instructor who restores as root leaves the files to the learner whose folder it was."""
+    if hasattr(os, "chown") and os.geteuid() == 0:
+        owner = there.stat()
+        for path in paths:
+            with suppress(OSError):
+                os.chown(path, owner.st_uid, owner.st_gid)
+
+
+def restore_many(name: str, homes: Iterable[Path], folder: Path | None = None) -> list[Restored]:
+    """The snapshot for many learners; one whose folder makes trouble does not stop the others.
+
+    `homes`: each learner's LAB_HOME. The snapshot is verified once, before the first folder is touched.
+    """
+    snapshot, done = load(name, folder), []
+    for path in homes:
+        try:
+            done.append(place(snapshot, Home(path)))
+        except (LabError, OSError) as error:
+            done.append(Restored(path, fault=str(error)))
+    return done
+
+
+def homes_below(folder: Path) -> list[Path]:
+    """Every learner's home below a folder: DIR/learner or DIR/learner/…/workspaces, up to four levels down."""
+    patterns = ["/".join(["*"] * depth) + "/current.txt" for depth in range(1, 5)]
+    found = sorted({path.parent for pattern in patterns for path in folder.glob(pattern)})
+    if not found:
+        raise LabError(
+            f"No learner's workspaces were found below {folder.as_posix()}: a folder of workspaces holds a file "
+            "current.txt. Name the folders with --into to make new ones."
+        )
+    return found
+
+
+def undo(home: Home | None = None) -> Restored:
+    """Make the workspace before the latest switch the current one again. Raises LabError where there is none."""
+    home = home or Home()
+    with home.lock():
+        left, back = home.current(), home.former()
+        if back is None or home.undo() is None:
+            raise LabError(f"There is nothing to undo: no earlier workspace in {home.folder.name}.")
+    return Restored(home.folder, back.name, left.name if left else "")
+
+
+def verify(folder: Path | None = None, corpus: Path | None = None) -> list[str]:
+    """Every fault of every snapshot: changed, missing or stray files, and documents that have changed since."""
+    folder = folder or snapshots_folder()
+    faults, named = [], set()
+    if not names(folder):
+        return [f"There are no snapshots in {folder.name}; {REBUILD}"]
+    for name in names(folder):
+        try:
+            snapshot = load(name, folder)
+            named |= {folder / name / MANIFEST, *(folder / path for path in snapshot.manifest["files"])}
+        except LabError as error:
+            faults.append(str(error))
+            continue
+        if name == names(folder)[0]:
+            faults += outdated(snapshot, corpus or course_root() / CORPUS)
+    if not faults:
+        stray = sorted(
+            path for path in folder.rglob("*") if path.is_file() and path not in named and path.parent != folder
+        )
+        faults += [
+            f"{path.relative_to(folder).as_posix()} belongs to no snapshot; remove it, or {REBUILD}" for path in stray
+        ]
+    return faults
+
+
+def outdated(snapshot: Snapshot, corpus: Path) -> list[str]:
+    """The course's documents that are not those the snapshots were made from (the first snapshot holds them all)."""
+    now, then = document_hashes(corpus), snapshot.documents
+    changed = sorted(path for path in now.keys() | then.keys() if now.get(path) != then.get(path))
+    return (
+        [f"The snapshots were made from other documents than {corpus.name} holds now: {', '.join(changed)}; {REBUILD}"]
+        if changed
+        else []
+    )

@@ -1,0 +1,85 @@
+"""Is a workspace sound: is everything there, do documents and index agree, was the index made by today's parts?"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from labsupport.pipeline import LabError
+from labsupport.pipeline.chunking import Chunker, make_chunker
+from labsupport.pipeline.embedding import Embedder, load_embedder
+from labsupport.pipeline.folder import document_files
+from labsupport.pipeline.index import DocumentRow, check_identity
+from labsupport.pipeline.sqlite_file import connect, sql_errors
+from labsupport.pipeline.store import Store
+
+CORPUS, INDEX = "corpus", "index.sqlite"
+
+
+def course_parts() -> tuple[Chunker, Embedder]:
+    """The course's own chunker and embedding model. Loads no weights."""
+    embedder = load_embedder()
+    return make_chunker("structure", embedder), embedder
+
+
+def fault_of(workspace: Path) -> str | None:
+    """What is wrong with a workspace, as one sentence; None: it is sound."""
+    if not workspace.is_dir():
+        return f"The folder {workspace.name} is gone."
+    return index_fault(workspace / CORPUS, workspace / INDEX)
+
+
+def index_fault(corpus: Path, index: Path) -> str | None:
+    """Why this index is not the one that this folder gives with the course's parts; None: it is."""
+    try:
+        chunker, embedder = course_parts()
+        with Store(index) as store:
+            check_identity(store.meta(), chunker=chunker, embedder=embedder)
+            if fault := _damage(index):
+                return fault
+            return disagreement(corpus, store.documents())
+    except LabError as error:
+        return str(error)
+    except OSError as error:
+        return f"{corpus.name} cannot be read ({error.strerror or error})."
+
+
+def disagreement(corpus: Path, rows: list[DocumentRow]) -> str | None:
+    """Names the documents of the folder that the index does not hold as they are, and those it holds no more."""
+    now = document_hashes(corpus)
+    held = {row.path: row.sha256 for row in rows}
+    kinds = {
+        "not in the index": sorted(now.keys() - held.keys()),
+        "changed since they were indexed": sorted(name for name in now.keys() & held.keys() if now[name] != held[name]),
+        "gone from the folder": sorted(held.keys() - now.keys()),
+    }
+    parts = [
+        f"{', '.join(names[:5])}{' and more' if len(names) > 5 else ''} ({kind})"
+        for kind, names in kinds.items()
+        if names
+    ]
+    return f"Documents and index do not agree: {'; '.join(parts)}." if parts else None
+
+
+def document_hashes(corpus: Path) -> dict[str, str]:
+    """SHA-256 of each document file by its path in the corpus."""
+    return {name: hashlib.sha256(Path(path).read_bytes()).hexdigest() for name, path in document_files(corpus).items()}
+
+
+def _damage(index: Path) -> str | None:
+    """SQLite's own check of the file, and a count: every document has its chunks, every chunk its vector."""
+    with sql_errors(index), closing(connect(index)) as connection:
+        found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if found != "ok":
+            raise sqlite3.DatabaseError(f"malformed: {found}")
+        counts = connection.execute(
+            "SELECT (SELECT total(chunks) FROM documents), (SELECT count(*) FROM chunks), "
+            "(SELECT count(*) FROM vectors), (SELECT count(*) FROM keywords)"
+        ).fetchone()
+    return (
+        None
+        if len(set(counts)) == 1
+        else f"{index.name} is incomplete: not every passage has its vector and its words."
+    )
