@@ -1,5 +1,12 @@
-"""The pipeline: one module, one concept. Read them in the order corpus, markdown, chunking, embedding, store, updates,
-search, rewriting, reranking, context, prompting, answering, citations, recordings, evidence, evaluation, costs."""
+"""The pipeline: one module, one concept. READING_ORDER lists them so that each comes after what it needs."""
+
+READING_ORDER = """
+front_matter corpus commonmark markdown fitting sections chunking
+weights embedding other_embedders index memory sqlite_file store index_file folder plan report updates
+reranking glossary terms delivery_dates rewriting search narrowing context
+intents prompting answering sentences extractive replies chat_client endpoint citations ask recordings auditing
+scoring evidence_cases evidence_context evidence_report evidence evidence_faults evaluation costs
+"""
 
 
 class LabError(Exception):
