@@ -224,7 +224,7 @@ class Store:
             renamed = [(path, *key) for key, path in (paths or {}).items()]
             connection.executemany("UPDATE documents SET path = ? WHERE doc_id = ? AND version = ?", renamed)
             # Deleted words stay in FTS5's segments until these are merged; made anew, it holds what the table holds.
-            if remove or add:
+            if remove or add or meta:
                 connection.execute("INSERT INTO keywords (keywords) VALUES ('rebuild')")
             notes = dict(meta or {}) | ({"untidy": "1"} if remove else {})
             connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", notes.items())
