@@ -17,14 +17,17 @@ from labsupport.lab.answers import FILE as ANSWERS
 from labsupport.lab.answers import Answers, as_text
 from labsupport.lab.home import CURRENT, Home, course_root
 from labsupport.lab.snapshot_files import (
+    CORPUS_FILE,
     MANIFEST,
     MEND,
     REBUILD,
     Refused,
     Snapshot,
     entries,
+    json_lines,
     load,
     names,
+    read_manifest,
     snapshots_folder,
 )
 from labsupport.lab.soundness import CORPUS, INDEX, course_parts, document_hashes, fault_of
@@ -149,6 +152,25 @@ def homes_below(folder: Path) -> list[Path]:
             "current.txt. Name the folders with --into to make new ones."
         )
     return found
+
+
+def summary(name: str, folder: Path | None = None) -> dict:
+    """What a snapshot holds, from its manifest: documents, chunks, the documents it changed; or its fault."""
+    folder = folder or snapshots_folder()
+    try:
+        manifest = read_manifest(name, folder)
+        own = [layer for layer in manifest["layers"] if layer.startswith("end-of")]
+        lines = [line for layer in own for line in json_lines((folder / layer / CORPUS_FILE).read_bytes())]
+        return {
+            "name": name,
+            "module": manifest["module"],
+            "documents": manifest["documents"],
+            "chunks": manifest["chunks"],
+            "changed": sorted({line["path"] for line in lines}),
+            "fault": "",
+        }
+    except (LabError, OSError, ValueError, KeyError) as error:
+        return {"name": name, "module": "", "documents": 0, "chunks": 0, "changed": [], "fault": str(error)}
 
 
 def undo(home: Home | None = None) -> Restored:
