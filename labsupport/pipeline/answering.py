@@ -60,7 +60,9 @@ class Answerer(Protocol):
     name: str
     model: str
 
-    def stream(self, question: str, context: Context, *, prompt: Prompt, intent: Intent) -> Iterator[str | Answer]:
+    def stream(
+        self, question: str, context: Context, *, prompt: Prompt | None = None, intent: Intent | None = None
+    ) -> Iterator[str | Answer]:
         """Pieces of the answer's text, then the Answer. Raises LabError. `close()` on the iterator stops the work."""
         ...
 
@@ -82,10 +84,14 @@ class StreamingAnswerer:
     name = ""
     model = ""
 
-    def stream(self, question: str, context: Context, *, prompt: Prompt, intent: Intent) -> Iterator[str | Answer]:
+    def stream(
+        self, question: str, context: Context, *, prompt: Prompt | None = None, intent: Intent | None = None
+    ) -> Iterator[str | Answer]:
         raise NotImplementedError
 
-    def answer(self, question: str, context: Context, *, prompt: Prompt, intent: Intent) -> Answer:
+    def answer(
+        self, question: str, context: Context, *, prompt: Prompt | None = None, intent: Intent | None = None
+    ) -> Answer:
         return answer_from(self.stream(question, context, prompt=prompt, intent=intent))
 
 

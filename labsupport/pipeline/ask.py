@@ -49,8 +49,8 @@ class Found:
 
     @property
     def self_contained(self) -> str:
-        """The question with the one before it, where it follows up on that."""
-        return with_history(self.question, self.history)
+        """The question, or what was searched for it where it follows up on another."""
+        return " ".join(self.searched) if self.history and self.searched else self.question
 
 
 @dataclass(frozen=True)

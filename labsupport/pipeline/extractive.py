@@ -24,6 +24,7 @@ from labsupport.pipeline.embedding import fit_question, load_embedder
 from labsupport.pipeline.intents import Intent
 from labsupport.pipeline.prompting import Prompt
 from labsupport.pipeline.reranking import load_reranker
+from labsupport.pipeline.rewriting import Query, rewrite
 from labsupport.pipeline.sentences import Sentence, pictures, sentences
 from labsupport.pipeline.terms import language_of
 
@@ -109,28 +110,49 @@ class ExtractiveAnswerer(StreamingAnswerer):
         notes = []
         if len(wanted) < len(found):
             notes.append(f"{len(found) - len(wanted)} sentence(s) left out that speak to a program, not to a reader")
-        asked_in = language_of(question)
-        readable = [one for one in wanted if {asked_in, one.chunk.language} <= set(self.reranker.languages)]
-        chosen = choose(self.rate(question, readable), thresholds(self.reranker.name)) if readable else []
-        foreign = [one for one in wanted if one not in readable]
-        if not chosen and foreign:
-            model = self.embedder.name
-            chosen = choose(self.rate(question, foreign, by_embedding=True), thresholds(model))
-            notes.append(f"the reranker reads {', '.join(self.reranker.languages)} only: the rest rated by {model}")
-        return chosen, notes
+        parts = rewrite(question).queries
+        chosen: list[Rated] = []
+        for part in parts:
+            some = self._part(part, wanted, notes)
+            if not some:
+                notes.append(f"no passage answers: {part.text}")
+            chosen = _without_repeats([*chosen, *some[: MOST_SENTENCES if len(parts) == 1 else 1]])
+        return chosen, list(dict.fromkeys(notes))
 
-    def rate(self, question: str, wanted: Sequence[Sentence], by_embedding: bool = False) -> list[Rated]:
-        """`wanted` with ratings by the reranker or as cosines, best first; equal ones in passage order."""
+    def _part(self, query: Query, wanted: Sequence[Sentence], notes: list[str]) -> list[Rated]:
+        """The sentences for one part of the question. What the language of the best passage is rated by goes first."""
+        languages = set(self.reranker.languages)
+        known = query.language in languages or bool(query.translated)
+        readable = [one for one in wanted if known and one.chunk.language in languages]
+        rest = [one for one in wanted if one not in readable]
+        pools = [(readable, False), (rest, True)]
+        for pool, by_embedding in pools if not rest or wanted[0] in readable else reversed(pools):
+            if not pool:
+                continue
+            if by_embedding:
+                notes.append(f"the reranker reads {', '.join(languages)} only: the rest rated by {self.embedder.name}")
+            limits = thresholds(self.embedder.name if by_embedding else self.reranker.name)
+            if chosen := choose(self.rate(query, pool, by_embedding), limits):
+                return chosen
+        return []
+
+    def rate(self, query: Query, wanted: Sequence[Sentence], by_embedding: bool = False) -> list[Rated]:
+        """`wanted` with ratings by the reranker or as cosines, best first; equal ones in passage order.
+
+        A passage in the other language is rated against the translated question, where there is a translation.
+        """
         score = self._cosines if by_embedding else self.reranker.score
         limits = thresholds(self.embedder.name if by_embedding else self.reranker.name)
-        chunks = list({one.chunk.chunk_id: one.chunk for one in wanted}.values())
-        whole = dict(zip([chunk.chunk_id for chunk in chunks], score(question, [c.text for c in chunks]), strict=True))
-        alone = score(question, [one.in_context for one in wanted])
-        weight = limits.passage_weight
         ratings = []
-        for one, own in zip(wanted, alone, strict=True):
-            mixed = (float(own) + weight * float(whole[one.chunk.chunk_id])) / (1 + weight)
-            ratings.append(Rated(one, mixed + (limits.rule_bonus if one.chunk.doc_type in _RULES else 0.0)))
+        for language in dict.fromkeys(one.chunk.language for one in wanted):
+            asked = query.text if language == query.language else query.translated or query.text
+            some = [one for one in wanted if one.chunk.language == language]
+            chunks = list({one.chunk.chunk_id: one.chunk for one in some}.values())
+            whole = dict(zip([chunk.chunk_id for chunk in chunks], score(asked, [c.text for c in chunks]), strict=True))
+            for one, own in zip(some, score(asked, [one.in_context for one in some]), strict=True):
+                share = limits.passage_weight
+                mixed = (float(own) + share * float(whole[one.chunk.chunk_id])) / (1 + share)
+                ratings.append(Rated(one, mixed + (limits.rule_bonus if one.chunk.doc_type in _RULES else 0.0)))
         return sorted(ratings, key=lambda rated: -rated.score)
 
     @property
@@ -147,14 +169,16 @@ def choose(ratings: Sequence[Rated], limits: Thresholds, most: int = MOST_SENTEN
     """The best sentence, and up to two more that rate nearly as well and say something else. [] to abstain."""
     if not ratings or ratings[0].score < limits.abstain_below:
         return []
-    chosen = [ratings[0]]
-    for rated in ratings[1:]:
-        close = rated.score >= max(ratings[0].score - limits.also_within, limits.abstain_below)
-        if len(chosen) == most or not close:
-            break
-        if all(_overlap(rated.sentence.text, other.sentence.text) < SAME_WORDS for other in chosen):
-            chosen.append(rated)
-    return chosen
+    floor = max(ratings[0].score - limits.also_within, limits.abstain_below)
+    return _without_repeats([rated for rated in ratings if rated.score >= floor])[:most]
+
+
+def _without_repeats(ratings: Sequence[Rated]) -> list[Rated]:
+    kept: list[Rated] = []
+    for rated in ratings:
+        if all(_overlap(rated.sentence.text, other.sentence.text) < SAME_WORDS for other in kept):
+            kept.append(rated)
+    return kept
 
 
 def _overlap(a: str, b: str) -> float:

@@ -74,6 +74,12 @@ class Recording:
     path: str = field(default="", compare=False)  # file and line it was read from
     line: int = field(default=0, compare=False)
 
+    @property
+    def grounded(self) -> bool:
+        """Answerable, and every claim had a citation that was valid when it was recorded."""
+        supported = {check.claim for check in self.checks if check.status == "ok"}
+        return self.answer.answerable and bool(self.answer.claims) and supported == set(range(len(self.answer.claims)))
+
     def as_json(self) -> str:
         """The line of the file, without its line end."""
         data = {
