@@ -4,11 +4,15 @@ import sys
 
 
 def main() -> int:
-    # The evidence check needs the standard library only, so it starts without the rest of the command line.
+    # These two need the standard library only, so they start without the rest of the command line.
     if sys.argv[1:2] == ["evidence"]:
         from labsupport.pipeline.evidence import main as evidence
 
         return evidence(sys.argv[2:])
+    if sys.argv[1:2] == ["doctor"]:
+        from labsupport.lab.doctor import main as doctor
+
+        return doctor(sys.argv[2:])
     from labsupport.cli import run
 
     return run(sys.argv[1:])

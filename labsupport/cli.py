@@ -3,15 +3,29 @@
 Exit codes: 0 done, 1 the work found a fault, 2 bad usage or input (nothing was changed).
 """
 
-import json
 import sys
-from contextlib import contextmanager
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from labsupport.cli_answers import answers
+from labsupport.cli_options import (
+    DEFAULT_CORPUS,
+    DEFAULT_INDEX,
+    AsJson,
+    AsOf,
+    Audience,
+    Corpus,
+    Index,
+    Method,
+    engine_of,
+    filters_for,
+    open_index,
+    progress_bar,
+    show,
+)
+from labsupport.lab.commands import snapshot
 from labsupport.pipeline import LabError
 
 app = typer.Typer(
@@ -21,17 +35,8 @@ app = typer.Typer(
     help="Answers from documents, with citations that are checked.",
 )
 
-Corpus = Annotated[Path, typer.Option(help="Folder of the corpus; its documents are in DIR/documents.", metavar="DIR")]
-Index = Annotated[str, typer.Option(help="The index: a SQLite file, or a postgresql:// address.", metavar="FILE")]
-AsOf = Annotated[str | None, typer.Option(help="Answer as of this day, YYYY-MM-DD. Default: the corpus's own today.")]
-Audience = Annotated[str | None, typer.Option(help="Who asks: staff or public. Default: the corpus's own.")]
-Method = Annotated[str, typer.Option(help="bm25, dense, hybrid or rerank.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 PROGRAM = "python -m labsupport"
 UsageError = typer.BadParameter.__base__  # of click, or of the copy that newer typers bring along
-ADDRESSES = ("postgresql://", "postgres://")
-DEFAULT_CORPUS = Path("corpus")
-DEFAULT_INDEX = "index.sqlite"
 
 
 def run(argv: list[str]) -> int:
@@ -54,59 +59,6 @@ def run(argv: list[str]) -> int:
     except BrokenPipeError:  # the reader of our output went away, as `| head` does
         sys.stderr.close()
     return 2
-
-
-def show(value: object) -> None:
-    print(json.dumps(value, ensure_ascii=False, indent=2))
-
-
-def filters_for(
-    corpus: Path, as_of: str | None, audience: str | None, language: str | None = None, doc_type: str | None = None
-):
-    """The filters of a command: what was said, else the corpus's own defaults."""
-    from labsupport.pipeline.corpus import course_defaults
-    from labsupport.pipeline.index import Filters
-
-    default_as_of, default_audience = course_defaults(corpus)
-    return Filters(as_of or default_as_of, audience or default_audience, language, doc_type)
-
-
-def open_index(index: str):
-    """The store behind `--index`: SQLite for a file, PostgreSQL for an address."""
-    if index.startswith(ADDRESSES):
-        from labsupport.engines.postgres import PostgresStore
-
-        return PostgresStore(index)
-    from labsupport.pipeline.store import Store
-
-    return Store(Path(index))
-
-
-def engine_of(index: str):
-    """What `ingest` writes to: a path, or an engine of its own for an address."""
-    if index.startswith(ADDRESSES):
-        from labsupport.engines.postgres import PostgresEngine
-
-        return PostgresEngine(index)
-    return Path(index)
-
-
-@contextmanager
-def progress_bar():
-    """Yields a callback (what, done, total) that draws a bar on standard error; nothing is drawn for quick work."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        tasks: dict[str, int] = {}
-
-        def progress(what: str, done: int, total: int) -> None:
-            if what not in tasks:
-                tasks[what] = bar.add_task(what, total=total or None)
-            bar.update(tasks[what], completed=done, total=total or None)
-
-        yield progress
 
 
 @app.command()
@@ -207,3 +159,37 @@ def info(index: Index = DEFAULT_INDEX, as_json: AsJson = False) -> None:
         return show({"index": index, "documents": len(rows), "chunks": held} | meta)
     made_by = f"chunker {meta.get('chunker_label', '-')} | embeddings {meta.get('embedder', '-')}"
     print(f"index {index}: {len(rows)} documents, {held} chunks | {made_by}")
+
+
+app.add_typer(answers)
+app.add_typer(snapshot, name="snapshot")
+PASSED_ON = {"add_help_option": False, "ignore_unknown_options": True, "allow_extra_args": True}
+
+
+@app.command(context_settings=PASSED_ON)
+def evidence(context: typer.Context) -> int:
+    """Check whether the context that would be sent holds the facts of an answer."""
+    from labsupport.pipeline.evidence import main
+
+    return main(context.args)
+
+
+@app.command(context_settings=PASSED_ON)
+def doctor(context: typer.Context) -> int:
+    """Say OK, or the mend, for each thing a machine can lack."""
+    from labsupport.lab.doctor import main
+
+    return main(context.args)
+
+
+@app.command()
+def serve(
+    host: Annotated[str, typer.Option(help="Where to listen; loopback unless you know better.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port; 0 takes a free one.")] = 8000,
+    corpus: Corpus = DEFAULT_CORPUS,
+    index: Index = DEFAULT_INDEX,
+) -> None:
+    """Serve the assistant: a chat page, and conversations that stream."""
+    from labsupport.service.server import serve as run_server
+
+    run_server(corpus=corpus, index=index, host=host, port=port)

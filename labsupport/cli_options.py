@@ -1,0 +1,72 @@
+"""What the commands share: their options, the index behind `--index`, filters with the corpus's defaults, progress."""
+
+import json
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+ADDRESSES = ("postgresql://", "postgres://")
+DEFAULT_CORPUS = Path("corpus")
+DEFAULT_INDEX = "index.sqlite"
+
+Corpus = Annotated[Path, typer.Option(help="Folder of the corpus; its documents are in DIR/documents.", metavar="DIR")]
+Index = Annotated[str, typer.Option(help="The index: a SQLite file, or a postgresql:// address.", metavar="FILE")]
+AsOf = Annotated[str | None, typer.Option(help="Answer as of this day, YYYY-MM-DD. Default: the corpus's own today.")]
+Audience = Annotated[str | None, typer.Option(help="Who asks: staff or public. Default: the corpus's own.")]
+Method = Annotated[str, typer.Option(help="bm25, dense, hybrid or rerank.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+
+
+def show(value: object) -> None:
+    print(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def filters_for(
+    corpus: Path, as_of: str | None, audience: str | None, language: str | None = None, doc_type: str | None = None
+):
+    """The filters of a command: what was said, else the corpus's own defaults."""
+    from labsupport.pipeline.corpus import course_defaults
+    from labsupport.pipeline.index import Filters
+
+    default_as_of, default_audience = course_defaults(corpus)
+    return Filters(as_of or default_as_of, audience or default_audience, language, doc_type)
+
+
+def open_index(index: str):
+    """The store behind `--index`: SQLite for a file, PostgreSQL for an address."""
+    if index.startswith(ADDRESSES):
+        from labsupport.engines.postgres import PostgresStore
+
+        return PostgresStore(index)
+    from labsupport.pipeline.store import Store
+
+    return Store(Path(index))
+
+
+def engine_of(index: str):
+    """What `ingest` writes to: a path, or an engine of its own for an address."""
+    if index.startswith(ADDRESSES):
+        from labsupport.engines.postgres import PostgresEngine
+
+        return PostgresEngine(index)
+    return Path(index)
+
+
+@contextmanager
+def progress_bar():
+    """Yields a callback (what, done, total) that draws a bar on standard error; nothing is drawn for quick work."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        tasks: dict[str, int] = {}
+
+        def progress(what: str, done: int, total: int) -> None:
+            if what not in tasks:
+                tasks[what] = bar.add_task(what, total=total or None)
+            bar.update(tasks[what], completed=done, total=total or None)
+
+        yield progress
