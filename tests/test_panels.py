@@ -9,7 +9,8 @@ import ipywidgets as widgets
 import pytest
 from garden import document
 
-from labsupport.lab.panels import base, budget
+from labsupport.lab.panels import base, budget, cost
+from labsupport.pipeline import LabError
 from labsupport.pipeline.chunking import StructureChunker
 from labsupport.pipeline.corpus import Fact, Question
 
@@ -44,7 +45,10 @@ def passages():
 
 
 def make_panels(passages):
-    return [budget.BudgetPanel(passages, BLADES)]
+    return [
+        budget.BudgetPanel(passages, BLADES),
+        cost.CostPanel(480, 12_000, 40),
+    ]
 
 
 def test_every_panel_keeps_the_rules(passages):
@@ -154,6 +158,34 @@ def test_a_budget_too_small_for_every_passage_is_shown_and_not_raised(passages):
 def test_without_a_question_no_column_claims_to_know_the_answer(passages):
     view = budget.budget_view(passages, 300)
     assert "answer" not in view.text and "Answer" not in view.html and "with the answer" not in repr(view)
+
+
+# Token cost
+
+
+def test_cost_grows_with_the_collection_and_only_for_the_whole_of_it():
+    panel = cost.CostPanel(480, 12_000, 40)
+    assert "40 documents: 480 tokens a question with five passages, 12,000 with the whole" in repr(panel)
+    panel.documents.value = 400
+    assert "400 documents: 480 tokens a question with five passages, 120,000 with the whole" in repr(panel)
+    assert "full at about 426 documents" in panel.shown.text and "scaled to 400" in panel.shown.text
+
+
+def test_prices_can_be_edited():
+    panel = cost.CostPanel(1000, 10_000, 40)
+    panel.questions.value, panel.price_in.value, panel.price_out.value, panel.answer_tokens.value = 100, 1.0, 10.0, 50
+    # 100 questions: a million tokens read at $1 and 5,000 written at $10 a million
+    assert "$0.150 against $1.05 a day" in repr(panel) and "7.0 times" in panel.shown.text
+    panel.price_in.value = panel.price_out.value = 0
+    assert "$0.00 against $0.00 a day" in repr(panel)
+
+
+def test_the_reference_run_is_quoted_as_such():
+    view = cost.cost_view(480, 12_000, 40)
+    quoted = view.text.split("Quoted, not measured here")[1]
+    assert "905, whole collection 17,850" in quoted and "16, whole collection 19 (+3)" in quoted
+    with pytest.raises(LabError, match="measure both ways"):
+        cost.cost_view(0, 12_000, 40)
 
 
 def test_a_panel_module_reads_in_one_sitting():

@@ -8,6 +8,7 @@ from importlib import import_module
 _HOMES = {
     "base": "Panel View",
     "budget": "BudgetPanel budget_panel budget_view",
+    "cost": "CostPanel cost_panel cost_view",
 }
 _MODULES = {name: f"{__name__}.{module}" for module, names in _HOMES.items() for name in names.split()}
 
