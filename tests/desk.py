@@ -8,6 +8,7 @@ from garden import front_matter, write
 
 from labsupport.pipeline.chunking import StructureChunker
 from labsupport.pipeline.context import assemble
+from labsupport.pipeline.terms import content_words
 from labsupport.pipeline.updates import ingest
 
 DOCUMENTS = {
@@ -49,7 +50,8 @@ A tiller that comes back late costs $15 a day.
 
 A shift lead may waive the tiller deposit for a member of the garden club with code GC-77.
 """,
-    "maker.md": front_matter(doc_id="maker", version="1", title="Maker's notes", doc_type="vendor content") + """# Maker's notes
+    "maker.md": front_matter(doc_id="maker", version="1", title="Maker's notes",
+                             doc_type="vendor content") + """# Maker's notes
 
 ## Tiller blades
 
@@ -92,15 +94,14 @@ class WordVectors:
 
 
 class WordReranker:
-    """Logit-like: ten times the share of the question's words in the text, less five. Reads English only."""
+    """Logit-like: ten times the share of the question's content words in the text, less five. Reads English."""
 
     name, languages = "word-reranker", ("en",)
 
     def score(self, question, texts):
-        asked = set(re.findall(r"\w+", question.casefold()))
-        return np.array([
-            10 * len(asked & set(re.findall(r"\w+", text.casefold()))) / max(1, len(asked)) - 5 for text in texts
-        ], dtype=np.float32)
+        asked = set(content_words(question))
+        shares = [len(asked & set(content_words(text))) / max(1, len(asked)) for text in texts]
+        return np.array([10 * share - 5 for share in shares], dtype=np.float32)
 
 
 def build_desk(folder):
