@@ -1,3 +1,5 @@
+from itertools import count
+
 import pytest
 from fakes import FakeEmbedder
 
@@ -5,3 +7,19 @@ from fakes import FakeEmbedder
 @pytest.fixture
 def embedder():
     return FakeEmbedder()
+
+
+@pytest.fixture(scope="session")
+def _homes(tmp_path_factory):
+    return tmp_path_factory.mktemp("homes")
+
+
+@pytest.fixture(autouse=True)
+def lab_home(_homes, monkeypatch):
+    """A place for workspaces that no other test and no learner uses; made by whoever needs it."""
+    home = _homes / f"home-{next(_numbers)}"
+    monkeypatch.setenv("LAB_HOME", str(home))
+    return home
+
+
+_numbers = count()
