@@ -159,8 +159,7 @@ class Retriever:
     def _rank(self, query: Query, vectors: dict[str, np.ndarray], method: str, filters: Filters, depth: int,
               notes: list[str]) -> Ranking:
         if method == "bm25":
-            terms = (*query.terms, *query.translated_terms)
-            return _single("bm25", self.store.keyword(terms, filters, depth))
+            return _single("bm25", self.store.keyword(query.terms, filters, depth))
         nearest = self.store.dense(vectors[query.text], filters, depth)
         if method == "dense":
             return _single("cosine", nearest)
