@@ -8,6 +8,7 @@ import pytest
 from garden import document
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from index_state import again
 
 from labsupport.pipeline import LabError
 from labsupport.pipeline.chunking import Chunk, chunk_id
@@ -260,7 +261,7 @@ def test_the_generation_changes_with_every_write_here_or_elsewhere(store):
     seen = [store.generation()]
     store.replace(add=[make_entry("a", "Own write.")])
     seen.append(store.generation())
-    with Store(store.path) as other:
+    with again(store) as other:
         assert other.keyword(["own"], STAFF, 9)
         assert store.generation() == seen[-1]  # reading is no change
         other.replace(add=[make_entry("b", "Theirs.")])
@@ -271,7 +272,7 @@ def test_the_generation_changes_with_every_write_here_or_elsewhere(store):
 def test_a_snapshot_is_of_one_state(store):
     a, b = make_entry("a", "Same word."), make_entry("b", "Same word.")
     store.replace(add=[a])
-    with Store(store.path) as other:
+    with again(store) as other:
         with store.snapshot() as generation:
             other.replace(remove=[("a", "2")], add=[b])
             with store.snapshot() as nested:
@@ -285,7 +286,7 @@ def test_a_snapshot_is_of_one_state(store):
 
 def test_vectors_in_memory_follow_the_index_unless_told_not_to(store):
     store.replace(add=[make_entry("a", "One.")])
-    with Store(store.path) as reader:
+    with again(store) as reader:
         first = reader.dense(np.array([1, 0]), STAFF, 9)
         reader.check_generation = False
         store.replace(remove=[("a", "2")])

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from fakes import FakeEmbedder
 from garden import count_tokens, front_matter, write
-from index_state import check, state
+from index_state import check, opened, state
 
 from labsupport.pipeline import LabError
 from labsupport.pipeline.chunking import StructureChunker, make_chunker
@@ -19,7 +19,6 @@ from labsupport.pipeline.corpus import CorpusError, document_paths
 from labsupport.pipeline.folder import AT_REST, FileHashes, document_files
 from labsupport.pipeline.index import Filters
 from labsupport.pipeline.index_file import IndexFile
-from labsupport.pipeline.store import Store
 from labsupport.pipeline.updates import ingest
 
 FIGURES = json.loads((Path(__file__).parent / "figures.json").read_text(encoding="utf-8"))
@@ -38,8 +37,8 @@ def text(doc_id, body=TILLER, **fields):
 class Course:
     """A small corpus of three documents with an index, and the fake model that fills it."""
 
-    def __init__(self, home, embedder):
-        self.corpus, self.index, self.embedder = home / "corpus", home / "index.sqlite", embedder
+    def __init__(self, home, index, embedder):
+        self.corpus, self.index, self.embedder = home / "corpus", index, embedder
         self.folder = self.corpus / "documents"
         for name, body in (("tiller", TILLER), ("mower", BLADE), ("hedge", HEDGE)):
             write(self.corpus, f"{name}.md", text(name, body))
@@ -60,12 +59,12 @@ class Course:
         return str(caught.value)
 
     def ids(self, doc_id):
-        with Store(self.index) as store:
+        with opened(self.index) as store:
             return [chunk.chunk_id for chunk in store.chunks(doc_id)]
 
     def found(self, word):
         """Which documents hold the word, by the keyword index, and which are nearest, by the vectors."""
-        with Store(self.index) as store:
+        with opened(self.index) as store:
             vector = self.embedder._vector(word)
             near = store.dense(vector, STAFF, 99)
             ways = store.keyword([word], STAFF, 99), [hit for hit in near if hit[1] == near[0][1]]
@@ -73,8 +72,14 @@ class Course:
 
 
 @pytest.fixture
-def course(tmp_path, embedder):
-    made = Course(tmp_path, embedder)
+def index(tmp_path):
+    """Where the index is to be; test_engines.py names other places."""
+    return tmp_path / "index.sqlite"
+
+
+@pytest.fixture
+def course(tmp_path, index, embedder):
+    made = Course(tmp_path, index, embedder)
     made.ingest()
     return made
 
@@ -82,8 +87,8 @@ def course(tmp_path, embedder):
 # The four cases and the report
 
 
-def test_reports_of_the_course_to_the_character(tmp_path):
-    corpus, index, model = tmp_path / "corpus", tmp_path / "index.sqlite", FakeEmbedder()
+def test_reports_of_the_course_to_the_character(tmp_path, index):
+    corpus, model = tmp_path / "corpus", FakeEmbedder()
     shutil.copytree(REAL / "documents", corpus / "documents")
     folder, expected = corpus / "documents", FIGURES["reports"]
 
@@ -93,7 +98,7 @@ def test_reports_of_the_course_to_the_character(tmp_path):
         return report
 
     def now(doc_id):
-        with Store(index) as store:
+        with opened(index) as store:
             return [{"start": c.start, "end": c.end, "chunk_id": c.chunk_id} for c in store.chunks(doc_id)]
 
     assert str(run()) == expected["first_ingest"]
@@ -184,7 +189,7 @@ def test_two_files_swap_names(course):
                               "  renamed: documents/mower.md -> documents/hedge.md",
                               "  renamed: documents/hedge.md -> documents/mower.md"]
     assert course.embedder.embedded == []
-    with Store(course.index) as store:
+    with opened(course.index) as store:
         assert {row.doc_id: row.path for row in store.documents()} == {
             "hedge": "documents/mower.md", "mower": "documents/hedge.md", "tiller": "documents/tiller.md"}
 
@@ -232,7 +237,7 @@ def test_ids_that_differ_in_capitals_only(course):
 def test_versions_are_text(course):
     write(course.corpus, "hedge-2.0.md", text("hedge", version="2.0", effective_from="2028-01-01"))
     assert course.ingest().added == ("documents/hedge-2.0.md",)
-    with Store(course.index) as store:
+    with opened(course.index) as store:
         assert [row.version for row in store.documents() if row.doc_id == "hedge"] == ["2", "2.0"]
 
 
@@ -249,11 +254,11 @@ def test_all_faults_are_listed_at_once_and_nothing_is_ingested(course):
     course.refused("3 faults")
 
 
-def test_faults_before_the_first_ingest_leave_no_index(tmp_path, embedder):
+def test_faults_before_the_first_ingest_leave_no_index(tmp_path, index, embedder):
     write(tmp_path, "plain.md", "no front matter")
     with pytest.raises(LabError, match="Nothing changed in the index"):
-        ingest(tmp_path, tmp_path / "index.sqlite", embedder)
-    assert not (tmp_path / "index.sqlite").exists()
+        ingest(tmp_path, index, embedder)
+    assert state(index) is None and not (tmp_path / "index.sqlite").exists()
 
 
 @pytest.mark.parametrize("lose", [lambda folder: [path.unlink() for path in folder.iterdir()], shutil.rmtree])
@@ -372,7 +377,7 @@ def test_a_rebuild_does_not_replace_what_is_not_ours(course):
 
 
 def test_a_log_left_by_a_deleted_index_is_not_applied_to_the_new_one(course):
-    with Store(course.index) as store:
+    with opened(course.index) as store:
         store.replace(remove=[("hedge", "2")])
         log = course.index.with_name("index.sqlite-wal").read_bytes()
     assert log
@@ -426,16 +431,16 @@ def test_a_model_that_fails_altogether_changes_nothing(course, bad):
     assert state(course.index) == before
 
 
-def test_more_chunks_than_a_batch(tmp_path, embedder):
+def test_more_chunks_than_a_batch(tmp_path, index, embedder):
     body = "".join(f"## Part {n}\n\nPart number {n} of the parts list.\n\n" for n in range(250))
     write(tmp_path, "parts.md", text("parts", body))
     seen = []
-    report = ingest(tmp_path, tmp_path / "i.sqlite", embedder, progress=lambda *step: seen.append(step))
+    report = ingest(tmp_path, index, embedder, progress=lambda *step: seen.append(step))
     assert report.line == "1 added, 0 updated, 0 unchanged, 0 removed | chunks: +250 -0"
     assert seen == [("embedding", 100, 250), ("embedding", 200, 250), ("embedding", 250, 250)]
-    assert ingest(tmp_path, tmp_path / "i.sqlite", embedder).line == (
+    assert ingest(tmp_path, index, embedder).line == (
         "0 added, 0 updated, 1 unchanged, 0 removed | chunks: +0 -0")
-    check(tmp_path / "i.sqlite")
+    check(index)
 
 
 # The same text twice, deletion, dates
@@ -477,7 +482,7 @@ def test_what_was_deleted_is_gone_from_the_bytes(course):
 def test_text_that_could_not_be_wiped_is_wiped_by_the_next_ingest(course, monkeypatch):
     monkeypatch.setattr("labsupport.pipeline.index_file.TIDY_SECONDS", 0.1)
     (course.folder / "hedge.md").unlink()
-    with Store(course.index) as reader, reader.snapshot():
+    with opened(course.index) as reader, reader.snapshot():
         reader.documents()
         report = course.ingest()
         assert "not yet wiped" in report.notes[0] and report.removed == ("documents/hedge.md",)
