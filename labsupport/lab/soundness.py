@@ -12,7 +12,7 @@ from labsupport.pipeline.chunking import Chunker, make_chunker
 from labsupport.pipeline.embedding import Embedder, load_embedder
 from labsupport.pipeline.folder import document_files
 from labsupport.pipeline.index import DocumentRow, check_identity
-from labsupport.pipeline.sqlite_file import connect, sql_errors
+from labsupport.pipeline.sqlite_file import Replaceable, connect, sql_errors
 from labsupport.pipeline.store import Store
 
 CORPUS, INDEX = "corpus", "index.sqlite"
@@ -26,24 +26,29 @@ def course_parts() -> tuple[Chunker, Embedder]:
 
 def fault_of(workspace: Path) -> str | None:
     """What is wrong with a workspace, as one sentence; None: it is sound."""
-    if not workspace.is_dir():
-        return f"The folder {workspace.name} is gone."
-    return index_fault(workspace / CORPUS, workspace / INDEX)
+    if not (workspace / INDEX).is_file():
+        return "it has no index."
+    try:
+        return _fault(workspace / CORPUS, workspace / INDEX)
+    except Replaceable:
+        return "its index is damaged."
+    except (LabError, OSError) as error:
+        return str(error)
 
 
 def index_fault(corpus: Path, index: Path) -> str | None:
     """Why this index is not the one that this folder gives with the course's parts; None: it is."""
     try:
-        chunker, embedder = course_parts()
-        with Store(index) as store:
-            check_identity(store.meta(), chunker=chunker, embedder=embedder)
-            if fault := _damage(index):
-                return fault
-            return disagreement(corpus, store.documents())
-    except LabError as error:
+        return _fault(corpus, index)
+    except (LabError, OSError) as error:
         return str(error)
-    except OSError as error:
-        return f"{corpus.name} cannot be read ({error.strerror or error})."
+
+
+def _fault(corpus: Path, index: Path) -> str | None:
+    chunker, embedder = course_parts()
+    with Store(index) as store:
+        check_identity(store.meta(), chunker=chunker, embedder=embedder)
+        return _damage(index) or disagreement(corpus, store.documents())
 
 
 def disagreement(corpus: Path, rows: list[DocumentRow]) -> str | None:
@@ -73,7 +78,7 @@ def _damage(index: Path) -> str | None:
     with sql_errors(index), closing(connect(index)) as connection:
         found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
         if found != "ok":
-            raise sqlite3.DatabaseError(f"malformed: {found}")
+            raise sqlite3.DatabaseError("malformed: " + " ".join(found.split()))
         counts = connection.execute(
             "SELECT (SELECT total(chunks) FROM documents), (SELECT count(*) FROM chunks), "
             "(SELECT count(*) FROM vectors), (SELECT count(*) FROM keywords)"

@@ -1,0 +1,251 @@
+"""Snapshots: what the corpus gives, put in place from any state, refused when not whole, and always a way back."""
+
+import io
+import json
+import random
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from disk import remember_vectors, tree
+from test_workspace import BROKEN
+
+from labsupport.lab import snapshots
+from labsupport.lab.answers import Answers
+from labsupport.lab.exercises import modules
+from labsupport.lab.home import Home, course_root
+from labsupport.lab.snapshot_build import build, render
+from labsupport.lab.snapshot_files import json_lines, load, names, sealed, snapshots_folder
+from labsupport.lab.soundness import fault_of
+from labsupport.pipeline import LabError
+from labsupport.pipeline.store import Store
+from labsupport.pipeline.updates import ingest
+
+FOLDER, CORPUS = snapshots_folder(), course_root() / "corpus"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """The snapshots, to be damaged."""
+    return shutil.copytree(FOLDER, tmp_path / "snapshots")
+
+
+def vectors(data):
+    return np.load(io.BytesIO(data), allow_pickle=False)
+
+
+def test_there_is_one_for_the_end_of_each_module():
+    assert names() == [f"end-of-m{number:02d}" for number in range(1, 8)]
+    assert snapshots.verify() == []
+
+
+def without_vectors(manifest):
+    """The manifest without what depends on the last bits of the vectors."""
+    values = json.loads(manifest)
+    files = {path: digest for path, digest in values["files"].items() if not path.endswith(".npy")}
+    return values | {"files": files, "seal": ""}
+
+
+@pytest.mark.model
+def test_they_are_what_the_corpus_gives():
+    """Another processor may round the last bit of a vector otherwise; all else is the same to the byte."""
+    made, there = render(CORPUS), tree(FOLDER)
+    assert made.keys() == {path for path in there if "/" in path}
+    for path, data in made.items():
+        if path.endswith("vectors.npy"):
+            np.testing.assert_allclose(vectors(data), vectors(there[path]), atol=1e-5)
+        elif path.endswith("manifest.json"):
+            now, then = without_vectors(data), without_vectors(there[path])
+            assert now == then
+        else:
+            assert data == there[path], f"{path} is not what the corpus gives; run: python -m labsupport snapshot build"
+
+
+def test_the_same_corpus_gives_the_same_bytes_and_nothing_is_written_twice(folder, monkeypatch):
+    remember_vectors(monkeypatch)
+    assert render(CORPUS) == {path: data for path, data in tree(FOLDER).items() if "/" in path}
+    assert build(CORPUS, folder) == []
+    (folder / "base/vectors.npy").unlink()
+    (folder / "end-of-m02/stray.txt").write_text("?")
+    assert build(CORPUS, folder) == ["base/vectors.npy", "end-of-m02/stray.txt"] and tree(folder) == tree(FOLDER)
+
+
+def test_a_restored_index_is_the_index_that_ingest_makes(tmp_path, monkeypatch):
+    remember_vectors(monkeypatch)
+    ingest(CORPUS, tmp_path / "index.sqlite")
+    done = snapshots.restore("end-of-m03")
+    with Store(tmp_path / "index.sqlite") as ours, Store(done.home / done.workspace / "index.sqlite") as theirs:
+        assert ours.meta() == theirs.meta() and ours.documents() == theirs.documents()
+        assert ours.all_chunks() == theirs.all_chunks()
+        ids = [chunk.chunk_id for chunk in ours.all_chunks()]
+        for one, vector in ours.vectors(ids).items():
+            assert (theirs.vectors([one])[one] == vector).all()
+        for sql in ("SELECT * FROM vectors ORDER BY id", "SELECT rowid, text FROM keywords ORDER BY rowid"):
+            assert ours._rows(sql) == theirs._rows(sql)
+    assert ingest(done.home / done.workspace / "corpus", done.home / done.workspace / "index.sqlite").line == (
+        "0 added, 0 updated, 36 unchanged, 0 removed | chunks: +0 -0")
+
+
+def test_restoring_needs_no_model_and_takes_seconds(lab_home):
+    code = ("import sys, time; start = time.monotonic(); from labsupport.lab import snapshots; "
+            "snapshots.restore('end-of-m03'); print(time.monotonic() - start); "
+            "print([name for name in ('torch', 'sentence_transformers', 'onnxruntime') if name in sys.modules])")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    seconds, heavy = done.stdout.splitlines()
+    assert heavy == "[]" and float(seconds) < 5
+
+
+def test_module_6_leaves_its_edit():
+    before, after = load("end-of-m05"), load("end-of-m06")
+    other = {path for path in before.files | after.files if before.files.get(path) != after.files.get(path)}
+    assert other == {"documents/gift-cards.md"}
+    done = snapshots.restore("end-of-m06")
+    with Store(done.home / done.workspace / "index.sqlite") as store:
+        ids = [chunk.chunk_id for chunk in store.chunks("gift-cards")]
+        assert ids == ["8c4bc4299042", "76f2d13b502f", "6c36ce3a91a6"]
+        assert len(store.all_chunks()) == 185
+
+
+def test_exercises_up_to_the_module_are_solved():
+    for name in names():
+        number = int(name[-2:])
+        kept = load(name).answers["exercises"]
+        assert set(kept) == {one.id for module in modules() if int(module.number) <= number for one in module.exercises}
+        assert all(one["passed"] and one["by"] == "snapshot" for one in kept.values())
+
+
+STATES = {
+    "nothing there": lambda home: None,
+    "current names no workspace": lambda home: (home.mkdir(), (home / "current.txt").write_text("ws-0042\n")),
+    "interrupted": lambda home: (home / "ws-0002.unfinished/corpus").mkdir(parents=True),
+}
+
+
+@pytest.mark.parametrize("state", [*STATES, *BROKEN])
+def test_from_any_state_and_back_byte_for_byte(state, lab_home):
+    if state in STATES:
+        STATES[state](lab_home)
+    else:
+        done = snapshots.restore("end-of-m05")
+        BROKEN[state](lab_home / done.workspace)
+        Answers(lab_home / done.workspace).record("predictions", "7.p1", guess=1)
+    mine = Home().current()
+    before = tree(mine) if mine else None
+    done = snapshots.restore("end-of-m03")
+    new = lab_home / done.workspace
+    assert fault_of(new) is None and Home().current() == new and new != mine
+    if mine is None:
+        with pytest.raises(LabError, match="nothing to undo"):
+            snapshots.undo()
+        assert Home().current() == new
+        return
+    assert Answers(new).read()["predictions"] == {"7.p1": {"guess": 1}}
+    new_before = tree(new)
+    assert snapshots.undo().workspace == mine.name and Home().current() == mine
+    assert tree(mine) == before and tree(new) == new_before
+    assert snapshots.restore(new.name).workspace == new.name and Home().current() == new and tree(new) == new_before
+    assert snapshots.undo().workspace == mine.name
+
+
+def test_undo_goes_back_step_by_step(lab_home):
+    for name in ("end-of-m01", "end-of-m02", "end-of-m03"):
+        snapshots.restore(name)
+    assert [snapshots.undo().workspace for _ in range(2)] == ["ws-0002", "ws-0001"]
+    with pytest.raises(LabError, match="There is nothing to undo"):
+        snapshots.undo()
+    assert [path.name for path in Home().workspaces()] == ["ws-0001", "ws-0002", "ws-0003"]
+
+
+def refused(folder, home, name="end-of-m06"):
+    """The one sentence, after making sure that nothing was touched."""
+    before = tree(home) if home.exists() else None
+    with pytest.raises(LabError) as error:
+        snapshots.restore(name, Home(home), folder)
+    assert (tree(home) if home.exists() else None) == before
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+@pytest.mark.parametrize("path", [path for path in tree(FOLDER) if path.split("/")[0] in ("base", "end-of-m06")])
+def test_a_changed_byte_anywhere_is_refused(path, folder, lab_home):
+    snapshots.restore("end-of-m01", Home(lab_home))
+    data = bytearray((folder / path).read_bytes())
+    rng = random.Random(path)
+    for place in {0, len(data) // 2, len(data) - 1, *(rng.randrange(len(data)) for _ in range(5))}:
+        changed = data.copy()
+        changed[place] ^= 1 << rng.randrange(8)
+        (folder / path).write_bytes(changed)
+        said = refused(folder, lab_home)
+        assert path.split("/")[1] in said or "format" in said
+        assert snapshots.verify(folder)
+    for cut in (len(data) - 1, len(data) // 2, 0):
+        (folder / path).write_bytes(data[:cut])
+        assert path.split("/")[1] in refused(folder, lab_home)
+    (folder / path).unlink()
+    assert refused(folder, lab_home)
+
+
+def remake(folder, name, **changes):
+    """A manifest that is whole and says something else."""
+    path = folder / name / "manifest.json"
+    manifest = json.loads(path.read_bytes()) | changes
+    path.write_bytes(sealed({key: value for key, value in manifest.items() if key != "seal"}))
+
+
+@pytest.mark.parametrize(("changes", "said"), [
+    ({"format": 2}, "has format 2 and this program reads 1"),
+    ({"format": "1"}, "has format '1' and this program reads 1"),
+    ({"fingerprint": "other-model:0123"}, "was made with another embedding model (other-model:0123)"),
+    ({"chunker": "fixed(words=120)"}, "was made with another chunker (fixed(words=120))"),
+    ({"files": {"../../secret": "0" * 64}}, "names a file outside its folder"),
+    ({"layers": ["base", "end-of-m09"]}, "cannot be read"),
+    ({"layers": None}, "cannot be read"),
+])
+def test_what_it_was_not_made_for_is_refused(changes, said, folder, lab_home):
+    remake(folder, "end-of-m06", **changes)
+    assert said in refused(folder, lab_home)
+
+
+def test_an_unknown_name_is_refused_naming_those_there_are(folder, lab_home):
+    assert "There is no snapshot end-of-m08; there are: end-of-m01, " in refused(folder, lab_home, "end-of-m08")
+    assert "There is no snapshot ../x" in refused(folder, lab_home, "../x")
+
+
+def test_verify_names_strays_and_documents_that_changed_since(folder, tmp_path):
+    (folder / "end-of-m02/notes.txt").write_text("mine")
+    assert snapshots.verify(folder)[0].startswith("end-of-m02/notes.txt belongs to no snapshot")
+    corpus = shutil.copytree(CORPUS, tmp_path / "corpus")
+    (corpus / "documents/gift-cards.md").unlink()
+    faults = snapshots.verify(FOLDER, corpus)
+    assert len(faults) == 1 and "documents/gift-cards.md" in faults[0] and "snapshot build" in faults[0]
+    assert "There are no snapshots" in snapshots.verify(tmp_path)[0]
+
+
+def test_many_learners_at_once(tmp_path, folder):
+    homes = [tmp_path / "class" / name / "workspaces" for name in ("ada", "bo", "cy")]
+    snapshots.restore("end-of-m01", Home(homes[0]))
+    homes[1].parent.mkdir(parents=True)
+    homes[1].write_text("a file where the folder should be")
+    done = snapshots.restore_many("end-of-m03", homes)
+    assert [bool(one.fault) for one in done] == [False, True, False] and done[0].former == "ws-0001"
+    assert all(fault_of(one.home / one.workspace) is None for one in (done[0], done[2]))
+    assert snapshots.homes_below(tmp_path / "class") == [homes[0], homes[2]]
+    with pytest.raises(LabError, match="No learner's workspaces"):
+        snapshots.homes_below(tmp_path / "none")
+    (folder / "base/chunks.jsonl").write_bytes(b"")
+    before = tree(tmp_path / "class")
+    with pytest.raises(LabError):
+        snapshots.restore_many("end-of-m03", homes, folder)
+    assert tree(tmp_path / "class") == before
+
+
+def test_the_files_can_be_read_by_people():
+    for path, data in tree(FOLDER).items():
+        if not path.endswith(".npy"):
+            text = data.decode("utf-8")
+            assert text.endswith("\n") and "\r" not in text and "\\u00" not in text
+    first = json_lines((FOLDER / "base/chunks.jsonl").read_bytes())[0]
+    assert {"chunk_id", "doc_id", "version", "section", "body"} <= first.keys()
+    assert sum(len(data) for data in tree(FOLDER).values()) < 2_000_000
