@@ -12,7 +12,7 @@ import json
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from typing import Any
 
 import httpx
@@ -85,8 +85,9 @@ class ChatClient:
             try:
                 response = await self._opened(client, body, formats)
                 try:
-                    async for event in self._chunks(response):
-                        yield event
+                    async with aclosing(self._chunks(response)) as chunks:
+                        async for chunk in chunks:
+                            yield chunk
                 finally:
                     await response.aclose()
             except httpx.TimeoutException:
@@ -146,17 +147,18 @@ class ChatClient:
             if "text/event-stream" not in response.headers.get("content-type", ""):
                 yield self._read((await response.aread()).decode("utf-8", "replace"))
                 return
-            async for line in response.aiter_lines():
-                size += len(line)
-                if time.monotonic() > until or size > _LONGEST_REPLY:
-                    raise LabError(f"The endpoint {self.shown} goes on and on: more than {self.deadline:g} seconds or "
-                                   f"{_LONGEST_REPLY:,} characters for one reply; use another model.")
-                data = line.removeprefix("data:").strip() if line.startswith("data:") else ""
-                if data == "[DONE]":
-                    yield {"done": True}
-                    return
-                if data:
-                    yield self._read(data)
+            async with aclosing(response.aiter_lines()) as lines:
+                async for line in lines:
+                    size += len(line)
+                    if time.monotonic() > until or size > _LONGEST_REPLY:
+                        raise LabError(f"The endpoint {self.shown} goes on and on: more than {self.deadline:g} seconds "
+                                       f"or {_LONGEST_REPLY:,} characters for one reply; use another model.")
+                    data = line.removeprefix("data:").strip() if line.startswith("data:") else ""
+                    if data == "[DONE]":
+                        yield {"done": True}
+                        return
+                    if data:
+                        yield self._read(data)
         except httpx.TimeoutException:
             raise
         except httpx.HTTPError:
@@ -188,6 +190,7 @@ def _own_loop() -> Iterator[asyncio.AbstractEventLoop]:
     try:
         yield loop
     finally:
+        asyncio.run_coroutine_threadsafe(loop.shutdown_asyncgens(), loop).result()
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()

@@ -89,7 +89,7 @@ def read_citation(cited: str) -> list[tuple[str, str]]:
     text = cited.strip()
     found = _ID.findall(text)
     if found:
-        odd = "" if text in (found[0], found[0].lower()) else f"read from {_short(text)!r}"
+        odd = "" if text in (found[0], f"[{found[0]}]") else f"read from {_short(text)!r}"
         return [(one.lower(), odd or ("upper case" if one != one.lower() else "")) for one in found]
     bracketed = re.fullmatch(r"[\[(].*[\])]\.?", text)
     parts = [part.strip(" .[]()") for part in re.split(r"[,;]", text)] if bracketed else [text]

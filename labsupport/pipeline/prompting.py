@@ -22,6 +22,7 @@ You answer questions for a support desk. Its agents and customers act on what yo
 # Task
 Answer the question strictly from the passages. Reply with one JSON object and nothing else:
 {"answerable": true, "answer": "...", "claims": [{"text": "...", "citations": ["id"]}]}
+- answerable: true only if a passage says what is asked.
 - answer: one to three sentences with every figure, period and condition asked for. No ids in it.
 - claims: each statement of the answer once, with the id of every passage that says it. \
 The id is the 12 characters in square brackets at the start of the passage; copy it exactly.
