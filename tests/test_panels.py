@@ -7,12 +7,18 @@ from pathlib import Path
 
 import ipywidgets as widgets
 import pytest
+from desk import WordReranker, WordVectors, build_desk, chunk_of, context_of
 from garden import document
 
-from labsupport.lab.panels import base, budget, cost
+from labsupport.lab.panels import base, budget, chunks, citations, cost, filters, search
 from labsupport.pipeline import LabError
+from labsupport.pipeline.answering import Answer, Claim
 from labsupport.pipeline.chunking import StructureChunker
 from labsupport.pipeline.corpus import Fact, Question
+from labsupport.pipeline.index import Filters
+from labsupport.pipeline.markdown import to_plain
+from labsupport.pipeline.search import Retriever
+from labsupport.pipeline.store import Store
 
 STORAGE = "Drain the water before the first frost. Keep the machine dry, indoors and above 0 °C until spring."
 MOWER = f"""# Mower care
@@ -44,15 +50,41 @@ def passages():
     return [*chunker.chunk(mower), *chunker.chunk(trimmer)]
 
 
-def make_panels(passages):
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory):
+    """A retriever over the help desk of tools for hire."""
+    _, index = build_desk(tmp_path_factory.mktemp("desk"))
+    with Store(index) as store:
+        yield Retriever(store, WordVectors(), WordReranker())
+
+
+DEPOSIT = Question("H1", "How much is the deposit for a tiller?", "en", "2026-08-01", "public", True, "one fact",
+                   "tune", facts=(Fact("$95", "deposit for a hired tiller is $95", "hire", "2", "Deposit"),))
+TODAY = Filters(as_of="2026-08-01", audience="staff")
+
+
+def hire(desk):
+    """An answer about the deposit with two claims, and what was sent with the question."""
+    context = context_of(desk.store, ("hire", "2", "Deposit"), ("till", "3", "Waiving the deposit"))
+    claims = (Claim("The deposit is $95.", (context.ids[0],)), Claim("A shift lead may waive it.", (context.ids[1],)))
+    return Answer(True, "The deposit is $95; a shift lead may waive it.", claims), context
+
+
+@pytest.fixture
+def panels(passages, desk):
+    answer, context = hire(desk)
     return [
         budget.BudgetPanel(passages, BLADES),
         cost.CostPanel(480, 12_000, 40),
+        chunks.ChunksPanel([document(MOWER, doc_id="mower")], WordVectors()),
+        filters.FiltersPanel(desk, "deposit", "2026-08-01", "staff", [DEPOSIT]),
+        search.SearchPanel(desk, "H1", [DEPOSIT], TODAY),
+        citations.CitationsPanel(answer, context, desk.store, TODAY),
     ]
 
 
-def test_every_panel_keeps_the_rules(passages):
-    for panel in make_panels(passages):
+def test_every_panel_keeps_the_rules(panels):
+    for panel in panels:
         inside = list(controls(panel))
         assert not any(isinstance(one, widgets.Output) for one in inside)
         assert re.fullmatch(r"\d+px", panel.view.layout.height) and panel.view.layout.overflow == "auto"
@@ -66,16 +98,16 @@ def test_every_panel_keeps_the_rules(passages):
         assert panel.view.value == panel.shown.html and panel.shown.text in unescape(panel.alternative.value)
 
 
-def test_the_text_alternative_opens_with_a_button_and_stays_open(passages):
-    for panel in make_panels(passages):
+def test_the_text_alternative_opens_with_a_button_and_stays_open(panels):
+    for panel in panels:
         assert panel.alternative.layout.display == "none"
         panel.as_text.value = True
         panel.refresh()
         assert panel.alternative.layout.display is None
 
 
-def test_a_notebook_is_given_the_widget_the_line_and_a_view_for_readers_without_a_kernel(passages):
-    for panel in make_panels(passages):
+def test_a_notebook_is_given_the_widget_the_line_and_a_view_for_readers_without_a_kernel(panels):
+    for panel in panels:
         bundle = panel._repr_mimebundle_()
         assert bundle["text/plain"] == repr(panel) and bundle["text/html"] == panel.shown.html
         assert "application/vnd.jupyter.widget-view+json" in bundle
@@ -186,6 +218,139 @@ def test_the_reference_run_is_quoted_as_such():
     assert "905, whole collection 17,850" in quoted and "16, whole collection 19 (+3)" in quoted
     with pytest.raises(LabError, match="measure both ways"):
         cost.cost_view(0, 12_000, 40)
+
+
+# Chunk explorer
+
+
+def test_borders_stand_where_the_chunks_begin_and_no_character_is_lost():
+    guide = document(MOWER, doc_id="mower", version="1", title="Mower care")
+    for cut in ("structure", "paragraphs", "fixed_7_0", "fixed_7_3"):
+        plain, made = to_plain(guide), chunks.make_chunker(cut, WordVectors()).chunk(guide)
+        shown = list(chunks.pieces(plain, made))
+        assert "".join(piece.text for piece in shown) == plain.text
+        assert [piece.opens for piece in shown if piece.opens] == made
+        assert any(len(piece.chunks) > 1 for piece in shown) == (cut == "fixed_7_3")
+
+
+def test_a_border_inside_a_block_is_named_and_one_between_blocks_is_not():
+    rows = "| Tool | Use |\n|---|---|\n| Shears | Small hedges |\n| Trimmer | Tall ones |\n"
+    guide = document(f"# Hedges\n\n## Tools\n\n{rows}\nCut in June and in August.\n", title="Hedges")
+    plain = to_plain(guide)
+    table = next(block for block in plain.blocks if block.kind == "table")
+    paragraph = plain.blocks[-1]
+    assert [chunks.torn(plain, at) for at in (table.start, paragraph.start)] == ["", ""]
+    assert chunks.torn(plain, table.rows[1][0]) == "between two parts of a table"
+    assert chunks.torn(plain, table.rows[1][0] + 2) == "inside a table"
+    assert chunks.torn(plain, paragraph.start + 4) == "inside a paragraph"
+
+
+def test_the_cut_and_its_numbers_can_be_chosen():
+    panel = chunks.ChunksPanel([document(MOWER, doc_id="mower"), document(TRIMMER, doc_id="trimmer")], WordVectors(),
+                               "trimmer")
+    assert repr(panel).startswith("ChunksPanel: cut structure, trimmer v2: 1 chunk, 0 borders") and panel.words.disabled
+    panel.document.value, panel.cut.value, panel.words_box.value = "mower v2", "fixed", 12
+    assert repr(panel).startswith("ChunksPanel: cut fixed_12_0, mower v2: 4 chunks") and panel.repeated.disabled
+    panel.cut.value, panel.repeated.value = "overlap", 4
+    assert "fixed_12_4" in repr(panel) and not repr(panel).endswith(" 0 words repeated")
+    panel.repeated.value = 12
+    assert "overlap from 0 to one less than the size" in panel.shown.text and "12" in panel.view.value
+
+
+# Filter explorer
+
+
+def test_the_date_decides_which_version_is_found_and_the_last_day_counts(desk):
+    panel = filters.FiltersPanel(desk, "deposit for a tiller", "2026-06-30", "public", [DEPOSIT])
+    assert "found first: hire v1, Deposit" in repr(panel) and "not in force before 2026-07-01" in panel.shown.text
+    panel.day.value = filters.date(2026, 7, 1)
+    assert "found first: hire v2, Deposit" in repr(panel) and "not in force after 2026-06-30" in panel.shown.text
+    panel.day.value = None
+    assert "any date" in repr(panel) and "not in force" not in panel.shown.text
+
+
+def test_staff_documents_are_found_by_staff_only(desk):
+    panel = filters.FiltersPanel(desk, "waive the deposit code", "2026-08-01", "public")
+    found, kept_from = panel.shown.text.split("Kept from this search:")
+    assert "till v3" not in found and "till v3" in kept_from and "for staff only" in kept_from
+    panel.audience.value = "staff"
+    assert "found first: till v3" in repr(panel)
+
+
+def test_choosing_a_question_fills_the_box_and_typing_makes_it_ones_own(desk):
+    panel = filters.FiltersPanel(desk, "late return", "2026-08-01", "staff", [DEPOSIT])
+    assert panel.question.value == base.OWN
+    panel.question.value = "H1"
+    assert panel.ask.value == DEPOSIT.text and DEPOSIT.text in panel.shown.text
+    panel.ask.value = "tiller rates"
+    assert panel.question.value == base.OWN and "tiller rates" in panel.shown.text
+    panel.ask.value = DEPOSIT.text
+    assert panel.question.value == "H1"
+
+
+def test_any_string_is_a_question(desk):
+    panel = filters.FiltersPanel(desk, "", None, "public")
+    for odd in ("", '"(AND OR', "<script>alert(1)</script> deposit", "💧" * 300):
+        panel.ask.value = odd
+        assert repr(panel).startswith("FiltersPanel: any date, public") and "<script>" not in panel.view.value
+
+
+# Search comparison
+
+
+def test_four_methods_stand_side_by_side_each_with_its_own_kind_of_score(desk):
+    panel = search.SearchPanel(desk, "H1", [DEPOSIT], TODAY)
+    scores = re.findall(r'class="score">([A-Za-z0-9]+) -?[0-9.]+<', panel.view.value)
+    assert scores[:4] == ["BM25", "cosine", "RRF", "reranker"]
+    panel.k.value = 1
+    assert re.findall(r'class="score">', panel.view.value) == ['class="score">'] * 4
+    assert panel.k_box.value == 1
+
+
+def test_the_star_marks_the_answer_for_the_course_s_own_questions_only(desk):
+    panel = search.SearchPanel(desk, "H1", [DEPOSIT], TODAY, k=3)
+    assert "the answer is at rank: bm25 1" in repr(panel) and "★" in panel.view.value
+    panel.ask.value = "deposit"
+    assert "the answer" not in repr(panel) and "★" not in panel.view.value
+    gone = search.search_view(desk, DEPOSIT.text, 3, Filters(as_of="2026-06-30"), DEPOSIT)
+    assert "bm25 none, dense none" in gone.summary
+
+
+# Citation checker
+
+
+def test_an_edited_id_is_caught(desk):
+    answer, context = hire(desk)
+    panel = citations.CitationsPanel(answer, context, desk.store, TODAY, {"one digit missing": context.ids[0][1:]})
+    assert repr(panel) == "CitationsPanel: 2 of 2 citations ok, grounded"
+    panel.claims[0].value = "000000000000"
+    assert "1 of 2 citations ok, not grounded; CHECK: missing_id:000000000000" in repr(panel)
+    late = chunk_of(desk.store, "hire", "2", "Late return")
+    panel.claims[0].value = f"{context.ids[0]}, {late.chunk_id}"
+    assert f"2 of 3 citations ok, grounded; CHECK: not_in_context:{late.chunk_id}" in repr(panel)
+    panel.claims[0].value = ""
+    assert "cites nothing" in panel.shown.text and "not grounded" in repr(panel)
+    panel.example.value = "one digit missing"
+    assert f"missing_id:{context.ids[0][1:]}" in repr(panel)
+    panel.example.value = citations.AS_IT_IS
+    assert repr(panel) == "CitationsPanel: 2 of 2 citations ok, grounded"
+
+
+def test_date_and_audience_are_part_of_the_check_and_nothing_of_a_staff_passage_is_named(desk):
+    answer, context = hire(desk)
+    panel = citations.CitationsPanel(answer, context, desk.store, TODAY)
+    panel.day.value = citations.date(2026, 6, 30)
+    assert f"not_in_force:{context.ids[0]}" in repr(panel)
+    panel.day.value, panel.audience.value = citations.date(2026, 8, 1), "public"
+    assert f"not_allowed:{context.ids[1]}" in repr(panel)
+    checked = panel.shown.text.split("Sent with the question")[0]
+    assert "hire v2" in checked and "till v3" not in checked
+
+
+def test_an_answer_without_claims_is_shown(desk):
+    _, context = hire(desk)
+    panel = citations.CitationsPanel(Answer(False, "The passages do not say."), context, desk.store, TODAY)
+    assert repr(panel) == "CitationsPanel: 0 of 0 citations ok, not grounded"
 
 
 def test_a_panel_module_reads_in_one_sitting():

@@ -7,8 +7,12 @@ from importlib import import_module
 
 _HOMES = {
     "base": "Panel View",
-    "budget": "BudgetPanel budget_panel budget_view",
+    "budget": "BudgetPanel budget_panel budget_rows budget_view",
+    "chunks": "ChunksPanel chunks_panel chunks_view",
+    "citations": "CitationsPanel citations_panel citations_view",
     "cost": "CostPanel cost_panel cost_view",
+    "filters": "FiltersPanel filters_panel filters_view",
+    "search": "SearchPanel search_panel search_view",
 }
 _MODULES = {name: f"{__name__}.{module}" for module, names in _HOMES.items() for name in names.split()}
 

@@ -13,6 +13,7 @@ from html import escape as escape  # every text of a document, a question or an 
 import ipywidgets as widgets
 
 from labsupport.pipeline import LabError
+from labsupport.pipeline.corpus import Question
 
 # Marks for "good", "bad" and "other", after Okabe and Ito, shifted until each has a contrast of 3:1 or more both on
 # white and on the dark theme's #111.
@@ -33,7 +34,7 @@ STYLE = """<style>
 .lab-panel.lab-panel table th, .lab-panel.lab-panel table td { text-align: left; vertical-align: top; max-width: none;
   padding: 3px 12px 3px 0; border: none; background: transparent; white-space: normal; overflow-wrap: break-word;
   line-height: 1.4; border-bottom: 1px solid var(--jp-border-color2, rgba(128, 128, 128, 0.4)); }
-.lab-panel.lab-panel table th { font-weight: 600; }
+.lab-panel.lab-panel table th, .lab-panel.lab-panel table th.number { font-weight: 600; white-space: normal; }
 .lab-panel.lab-panel tbody tr { background: transparent; }
 .lab-panel.lab-panel table .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .lab-panel.lab-panel code, .lab-panel .id { color: inherit; background: transparent; white-space: nowrap; padding: 0;
@@ -159,6 +160,34 @@ def stops_row(description: str, value: int, stops: Sequence[int], unit: str = ""
     box.observe(typed, names="value")
     widgets.dlink((slider, "value"), (box, "value"))
     return slider, box, _row(slider, box, unit)
+
+
+OWN = "your own"
+
+
+def question_row(questions: Sequence[Question], first: str) -> tuple[widgets.Dropdown, widgets.Text, widgets.VBox]:
+    """A list of the course's questions, a box for one's own, and the rows that hold both.
+
+    The box counts. Choosing in the list fills it; typing into it sets the list to "your own", unless it is one of them.
+    `first` is the question to begin with, or its id.
+    """
+    texts = {question.qid: question.text for question in questions}
+    options = [(f"{qid}: {text}", qid) for qid, text in texts.items()]
+    chosen = widgets.Dropdown(options=[(OWN, OWN), *options], description="Question", style=label_width(),
+                              layout=widgets.Layout(width="98%"))
+    typed = widgets.Text(value=texts.get(first, first), description="Ask", continuous_update=False,
+                         placeholder="a question of your own", style=label_width(), layout=widgets.Layout(width="98%"))
+
+    def recognise(_change: object = None) -> None:
+        chosen.value = next((qid for qid, text in texts.items() if text == typed.value), OWN)
+
+    def fill(change: dict) -> None:
+        typed.value = texts.get(change["new"], typed.value)
+
+    recognise()
+    typed.observe(recognise, names="value")
+    chosen.observe(fill, names="value")
+    return chosen, typed, widgets.VBox([chosen, typed] if texts else [typed])
 
 
 def _box(value: int, low: int, high: int, step: int, description: str) -> widgets.BoundedIntText:
