@@ -569,21 +569,21 @@ def test_reloading_alone_changes_nothing(monkeypatch):
 
 
 def test_the_panel_and_the_plain_function_show_the_same():
-    from labsupport.lab.evidence_panel import evidence_panel, evidence_view
+    from labsupport.lab.panels import evidence_panel, evidence_view
 
     panel = evidence_panel()
     assert repr(panel) == "EvidencePanel: hotel × fixed_48_0, 2 of 2 facts, 120 of 120 words, 0 repeated"
     panel.question.value, panel.cut.value = "train", "fixed_96_0"
     view = evidence_view("train", "fixed_96_0")
-    assert panel.html.value == view.html and view.text in unescape(view.html)
-    assert repr(view) == "EvidenceView: train × fixed_96_0, 1 of 2 facts, 120 of 120 words, 0 repeated"
+    assert panel.view.value == view.html and view.text in unescape(panel.alternative.value)
+    assert repr(view) == "EvidencePanel: train × fixed_96_0, 1 of 2 facts, 120 of 120 words, 0 repeated"
     assert "| not sent: souvent. [first_class_exception: La première classe" in view.text
     panel.number.value = 143  # the exception ends at word 143: 96 words, then 47
     assert repr(panel) == "EvidencePanel: train × fixed_96_0, 2 of 2 facts, 143 of 143 words, 0 repeated"
 
 
 def test_the_panel_shows_what_a_border_cut_off_and_what_is_repeated():
-    from labsupport.lab.evidence_panel import evidence_panel, evidence_view
+    from labsupport.lab.panels import evidence_panel, evidence_view
 
     car = evidence_view("car", "fixed_48_0")
     assert "| cut off at the border: [tolls: des tickets datés,]" in car.text and "cut off at the border" in car.html
@@ -596,28 +596,15 @@ def test_the_panel_shows_what_a_border_cut_off_and_what_is_repeated():
 
 
 def test_the_panel_takes_cases_and_cuts_of_ones_own():
-    from labsupport.lab.evidence_panel import evidence_panel
+    from labsupport.lab.panels import evidence_panel
 
     panel = evidence_panel(small("Un mot ici.", ("one", "Un mot"), question="Rien ?"), cut="fixed_2_1")
     assert repr(panel) == "EvidencePanel: q × fixed_2_1, 0 of 1 facts, 0 of 120 words, 0 repeated"
-    assert "No passage holds a word of the question." in panel.view.text and ev.LOW in panel.html.value
-
-
-def test_the_panel_follows_the_rules_of_panels():
-    import ipywidgets as widgets
-
-    from labsupport.lab.evidence_panel import evidence_panel
-
-    panel = evidence_panel()
-    inside = [panel, *panel.children, *panel.children[1].children]
-    assert isinstance(panel, widgets.VBox) and not any(isinstance(child, widgets.Output) for child in inside)
-    assert panel.html.layout.height == "480px" and panel.html.layout.overflow == "auto"
-    assert panel.budget.continuous_update is False and panel.number.continuous_update is False
-    assert "<details>" in panel.html.value and "\n" not in repr(panel)
+    assert "No passage holds a word of the question." in panel.shown.text and ev.LOW in panel.view.value
 
 
 def test_markup_in_the_documents_is_shown_not_run():
-    from labsupport.lab.evidence_panel import evidence_view
+    from labsupport.lab.panels import evidence_view
 
     cases = small("Un <script>alert(1)</script> texte & plus.", ("one", "<script>alert(1)</script> texte"))
     html = evidence_view("q", "paragraphs", cases).html

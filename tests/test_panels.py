@@ -10,7 +10,7 @@ import pytest
 from desk import WordReranker, WordVectors, build_desk, chunk_of, context_of
 from garden import document
 
-from labsupport.lab.panels import base, budget, chunks, citations, cost, filters, search
+from labsupport.lab.panels import base, budget, chunks, citations, cost, evidence, filters, search
 from labsupport.pipeline import LabError
 from labsupport.pipeline.answering import Answer, Claim
 from labsupport.pipeline.chunking import StructureChunker
@@ -80,6 +80,7 @@ def panels(passages, desk):
         filters.FiltersPanel(desk, "deposit", "2026-08-01", "staff", [DEPOSIT]),
         search.SearchPanel(desk, "H1", [DEPOSIT], TODAY),
         citations.CitationsPanel(answer, context, desk.store, TODAY),
+        evidence.EvidencePanel(),
     ]
 
 

@@ -11,6 +11,7 @@ _HOMES = {
     "chunks": "ChunksPanel chunks_panel chunks_view",
     "citations": "CitationsPanel citations_panel citations_view",
     "cost": "CostPanel cost_panel cost_view",
+    "evidence": "EvidencePanel evidence_panel evidence_view",
     "filters": "FiltersPanel filters_panel filters_view",
     "search": "SearchPanel search_panel search_view",
 }
