@@ -67,7 +67,7 @@ def grade(exercise_id: str, answer: Any, lab: Any = None) -> Verdict:
         verdict = Verdict(exercise.id, ERROR, f"{in_words(error)} {_look_again(exercise)}")
     else:
         verdict = Verdict(exercise.id, PASS, exercise.explain)
-    if blank.was_used():  # inside a function the learner is to complete
+    if blank.was_used() or (wrong and repr(blank.BLANK) in wrong.seen):  # in a function the learner is to complete
         blank.forget()
         return waiting
     if wrong is not None:
