@@ -39,17 +39,23 @@ def test_the_next_module_opens_from_the_same_workspace(capsys):
     assert capsys.readouterr().out == "Module 5 opens from your own workspace (ws-0001).\n"
 
 
-def test_modules_0_and_1_open_from_the_course(monkeypatch, capsys):
+def test_module_0_opens_from_the_course_for_the_learner_to_index(lab_home, monkeypatch, capsys):
     remember_vectors(monkeypatch)
-    for module in ("00", "01"):
-        lab = open_module(module, fresh=True)
-        assert f"Module {int(module)} opens from the course's own documents" in capsys.readouterr().out
-        if module == "00":  # where the learner makes the index
-            assert not lab.index.exists() and open_module("00").folder == lab.folder
-            assert lab.ingest().line == "36 added, 0 updated, 0 unchanged, 0 removed | chunks: +185 -0"
-        assert fault_of(lab.folder) is None and len(lab.store.all_chunks()) == 185
-        there = {path.name for path in lab.corpus.iterdir()}
-        assert there >= {"documents", "screens", "questions.csv", "inventory.csv"}
+    lab = open_module("00")
+    assert capsys.readouterr().out == "Module 0 opens from the course's own documents (workspace ws-0001).\n"
+    there = {path.name for path in lab.corpus.iterdir()}
+    assert there >= {"documents", "screens", "questions.csv", "inventory.csv"} and not lab.index.exists()
+    lab = open_module("00")  # run again from the top, not indexed yet
+    assert lab.folder == lab_home / "ws-0001"
+    assert lab.ingest().line == "36 added, 0 updated, 0 unchanged, 0 removed | chunks: +185 -0"
+    assert len(lab.store.all_chunks()) == 185 and open_module("01").folder == lab.folder
+
+
+def test_module_1_opens_from_the_course_and_its_index(monkeypatch, capsys):
+    remember_vectors(monkeypatch)
+    lab = open_module("01")
+    assert "Module 1 opens from the course's own documents (workspace ws-0001)." in capsys.readouterr().out
+    assert fault_of(lab.folder) is None and len(lab.store.all_chunks()) == 185
     with lab.copy() as copy:
         assert fault_of(copy.folder) is None
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from labsupport.pipeline.report import Report
     from labsupport.pipeline.search import Results, Retriever
 
-FROM_SNAPSHOT = 2  # modules 0 and 1 start from the course's own documents
+FROM_SNAPSHOT = 2  # modules 0 and 1 start from the course's own documents; in 0 the learner makes the index
 LAST = 7
 _current: Lab | None = None
 
@@ -175,7 +175,7 @@ def open_module(module: str | int, fresh: bool = False) -> Lab:
     home = Home()
     with home.lock():
         own = home.current()
-        fault = fault_of(own) if own else None
+        fault = fault_of(own) if own and not (number == 0 and _to_be_indexed(own)) else None
         if own and not fault and not fresh:
             folder, lines = own, [f"Module {number} opens from your own workspace ({own.name})."]
             lines += _differences(folder, number, start)
@@ -183,8 +183,9 @@ def open_module(module: str | int, fresh: bool = False) -> Lab:
             folder = snapshots.place_locked(snapshots.load(start), home)
             lines = [f"Module {number} opens from the snapshot {start} (workspace {folder.name})."]
         else:
-            print("Indexing the course's documents; the first time this takes some 15 seconds.")
-            folder = snapshots.add_workspace(home, fill_from_course)
+            if number:
+                print("Indexing the course's documents; the first time this takes some 15 seconds.")
+            folder = snapshots.add_workspace(home, fill_from_course if number else copy_course)
             lines = [f"Module {number} opens from the course's own documents (workspace {folder.name})."]
     if fault:
         lines.append(f"Your workspace {own.name} is kept as it is, but no module can open from it: {fault}")
@@ -195,10 +196,19 @@ def open_module(module: str | int, fresh: bool = False) -> Lab:
     return _current
 
 
+def copy_course(folder: Path) -> None:
+    """The course's own corpus, not indexed yet: module 0 does that before the learner's eyes."""
+    shutil.copytree(course_root() / CORPUS, folder / CORPUS, ignore=shutil.ignore_patterns(".*"))
+
+
 def fill_from_course(folder: Path) -> None:
     """The course's own corpus and an index of it."""
-    shutil.copytree(course_root() / CORPUS, folder / CORPUS, ignore=shutil.ignore_patterns(".*"))
+    copy_course(folder)
     ingest(folder / CORPUS, folder / INDEX)
+
+
+def _to_be_indexed(folder: Path) -> bool:
+    return (folder / CORPUS).is_dir() and not (folder / INDEX).exists()
 
 
 def _differences(folder: Path, number: int, start: str | None) -> list[str]:
