@@ -2,8 +2,9 @@
 
     python benchmarks/crowd.py --seconds 30
 
-Each writer puts a new text into a file of its own and ingests the folder, over and over; all sections of a file bear
-the same number, so a reader can tell a mixture. Half of the readers keep the index open, half open it anew each time.
+Each writer puts a new text into a file of its own and ingests the folder, over and over, every tenth time with a
+rebuild. All sections of a file bear the same number, so a reader can tell a mixture. Half of the readers keep the index
+open, half open it anew each time.
 """
 
 import argparse
@@ -43,7 +44,7 @@ def writer(corpus: Path, index: Path, which: int, seconds: float, start, results
         while time.time() < until:
             number += 1
             put(corpus, which, number)
-            report = ingest(corpus, index, FakeEmbedder())
+            report = ingest(corpus, index, FakeEmbedder(), rebuild=number % 10 == 0)
             waited += any("waited" in note for note in report.notes)
         results.put(("writer", number, waited, None))
     except Exception as error:

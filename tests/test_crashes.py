@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -173,6 +174,23 @@ def test_where_writing_is_not_allowed_the_old_index_stays_and_answers(corpus, em
     finally:
         home.chmod(0o755)
         shutil.rmtree(home)
+
+
+def test_a_first_index_whose_log_is_not_yet_in_the_file_does_not_take_its_place(corpus, embedder, monkeypatch):
+    monkeypatch.setattr("labsupport.pipeline.index_file.TIDY_SECONDS", 0.05)
+    readers = []
+
+    def replace(self, *args, plain=Store.replace, **kwargs):
+        plain(self, *args, **kwargs)
+        readers.append(sqlite3.connect(self.path, isolation_level=None))
+        readers[0].execute("BEGIN")
+        readers[0].execute("SELECT * FROM documents").fetchall()  # keeps the log from being emptied
+
+    monkeypatch.setattr(Store, "replace", replace)
+    with pytest.raises(LabError, match="Another program has .*index.sqlite.new open"):
+        ingest(corpus, corpus / "index.sqlite", embedder)
+    assert not (corpus / "index.sqlite").exists()
+    readers[0].close()
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")

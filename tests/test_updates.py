@@ -17,7 +17,7 @@ from labsupport.pipeline import LabError
 from labsupport.pipeline.chunking import StructureChunker, make_chunker
 from labsupport.pipeline.corpus import CorpusError, document_paths
 from labsupport.pipeline.folder import AT_REST, FileHashes, document_files
-from labsupport.pipeline.index import Filters
+from labsupport.pipeline.index import Filters, check_chunker
 from labsupport.pipeline.index_file import IndexFile
 from labsupport.pipeline.updates import ingest
 
@@ -329,6 +329,14 @@ def test_another_chunker_is_refused_until_rebuilt(course):
     course.refused("v9.*now.*v1")
 
 
+def test_a_search_can_tell_that_the_chunker_has_changed(course, monkeypatch):
+    with opened(course.index) as store:
+        check_chunker(store.meta(), course.embedder)
+        monkeypatch.setattr("labsupport.pipeline.chunking.LIMIT", 300)
+        with pytest.raises(LabError, match=r"chunker structure\(limit=400.*, now structure\(limit=300.*--rebuild"):
+            check_chunker(store.meta(), course.embedder)
+
+
 def test_a_rebuild_gives_the_same_rows(course):
     write(course.corpus, "pump.md", text("pump"))
     (course.folder / "mower.md").unlink()
@@ -457,6 +465,27 @@ def test_the_same_text_under_two_ids(course):
     (course.folder / "twin.md").unlink()
     course.ingest()
     assert course.found("sharpen")[0] == []
+
+
+def test_retiring_a_version_deletes_nothing(course):
+    ids = course.ids("mower")
+    write(course.corpus, "mower.md", text("mower", BLADE, effective_to="2026-06-30"))
+    assert course.lines()[0] == "0 added, 1 updated, 2 unchanged, 0 removed | chunks: +1 -1"
+    assert course.ids("mower") == ids and course.embedder.embedded == []
+    with opened(course.index) as store:
+        def found(day):
+            return [one for one, _ in store.keyword(["sharpen"], Filters(as_of=day), 5)]
+        assert found("2026-06-30") == ids and found("2026-07-01") == []
+
+
+def test_a_document_that_becomes_staff_text_is_closed_to_the_public_at_once(course):
+    with opened(course.index) as reader:
+        vector = course.embedder._vector("sharpen the blade")
+        assert reader.keyword(["sharpen"], Filters(), 5) and len(reader.dense(vector, Filters(), 99)) == 6
+        write(course.corpus, "mower.md", text("mower", BLADE, audience="staff"))
+        course.ingest()
+        assert not reader.keyword(["sharpen"], Filters(), 5) and len(reader.dense(vector, Filters(), 99)) == 5
+        assert reader.keyword(["sharpen"], STAFF, 5) and len(reader.dense(vector, STAFF, 99)) == 6
 
 
 def test_what_was_deleted_is_gone_from_the_bytes(course):

@@ -149,3 +149,14 @@ def check_identity(meta: dict[str, str], *, chunker: Chunker | None = None, embe
     if different:
         raise LabError(f"The index was built with another setting: {'; '.join(different)}. Go back to that setting, or "
                        "build the index anew with: python -m labsupport ingest --rebuild")
+
+
+def check_chunker(meta: dict[str, str], embedder: Embedder) -> None:
+    """For a search, which cuts nothing itself: would today's chunker of the same label cut as the index was cut?
+
+    Raises LabError with both names where its limit or its code has changed since.
+    """
+    from .chunking import make_chunker
+
+    if "chunker_label" in meta:
+        check_identity(meta, chunker=make_chunker(meta["chunker_label"], embedder))

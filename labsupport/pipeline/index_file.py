@@ -90,6 +90,7 @@ class IndexFile:
             with Store(new, create=True) as index:
                 index.replace(add=add, meta=meta | ({} if first else {"untidy": "1"}))
             if first:
+                self._flush(new)
                 for ending in ("-wal", "-shm", "-journal"):  # of a file since deleted: SQLite would apply them to this
                     self._beside(ending).unlink(missing_ok=True)
                 os.replace(new, self.path)
@@ -100,6 +101,14 @@ class IndexFile:
                 source.backup(target)
         finally:
             self._clear()
+
+    def _flush(self, new: Path) -> None:
+        """Bring what is still in the log into the file. Closing does so too, but does not say when the disk is full."""
+        with sql_errors(new), closing(connect(new)) as connection:
+            connection.execute(f"PRAGMA busy_timeout = {int(TIDY_SECONDS * 1000)}")
+            if not _empty_log(connection):
+                raise LabError(f"Nothing changed in the index. Another program has {new.as_posix()} open; end it, then "
+                               "run ingest again.")
 
     def _clear(self) -> None:
         for ending in (".new", ".new-wal", ".new-shm", ".new-journal"):
@@ -117,7 +126,7 @@ class IndexFile:
         try:
             self._clear()
             with closing(connect(self.path)) as connection:
-                connection.execute(f"PRAGMA busy_timeout = {TIDY_SECONDS * 1000}")
+                connection.execute(f"PRAGMA busy_timeout = {int(TIDY_SECONDS * 1000)}")
                 connection.execute("VACUUM")
                 if _empty_log(connection):
                     connection.execute("DELETE FROM meta WHERE key = 'untidy'")
