@@ -270,15 +270,17 @@ def test_an_empty_or_missing_folder_is_refused_unless_meant(course, lose):
     assert course.found("blade") == [[], []]
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="needs a user whom permissions bind")
-def test_a_folder_that_cannot_be_listed_is_no_deletion(course):
+def test_a_folder_that_cannot_be_listed_is_no_deletion(course, monkeypatch):
     write(course.corpus, "care/pump.md", text("pump"))
     course.ingest()
-    (course.folder / "care").chmod(0)
-    try:
-        course.refused("care cannot be read")
-    finally:
-        (course.folder / "care").chmod(0o755)
+
+    def scandir(path, plain=os.scandir):
+        if str(path).endswith("care"):
+            raise PermissionError(13, "Permission denied")
+        return plain(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    course.refused("documents/care cannot be read \\(Permission denied\\)")
 
 
 def test_an_unreadable_file_is_a_fault_not_a_deletion(course, monkeypatch):
@@ -633,6 +635,11 @@ def test_an_ingest_with_nothing_to_do_loads_no_model(tmp_path):
     done = subprocess.run([sys.executable, "-c", code, str(corpus), str(tmp_path / "i.sqlite")], capture_output=True,
                           text=True, encoding="utf-8")
     assert done.stdout.splitlines() == [FIGURES["reports"]["second_ingest"], "[]"], done.stderr
+
+
+def test_an_address_is_no_file(course):
+    with pytest.raises(LabError, match="PostgresEngine"):
+        ingest(course.corpus, "postgresql://nobody@localhost/none", course.embedder)
 
 
 def test_an_index_in_a_folder_that_does_not_exist_yet(tmp_path, course):

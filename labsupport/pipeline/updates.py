@@ -49,6 +49,8 @@ def synchronise(corpus: Path | str, index: Path | str | Engine, embedder: Embedd
                 rebuild: bool = False, verify: bool = False, allow_empty: bool = False, keep_gone: bool = False,
                 progress: Notify | None = None) -> Report:
     """`ingest`, and with `keep_gone` the naive sync of naive.py."""
+    if isinstance(index, str) and "://" in index:
+        raise LabError(f"{index} is the address of a server; from Python, give its engine: PostgresEngine(address).")
     engine = IndexFile(index) if isinstance(index, str | Path) else index
     embedder, chunker = _models(embedder, chunker)
     run = _Run(Path(corpus), engine, embedder, chunker, FileHashes(engine.memo, verify), allow_empty, keep_gone,
