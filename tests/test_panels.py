@@ -10,12 +10,13 @@ import pytest
 from desk import WordReranker, WordVectors, build_desk, chunk_of, context_of
 from garden import document
 
-from labsupport.lab.panels import base, budget, chunks, citations, cost, evidence, filters, search
+from labsupport.lab.panels import base, budget, chunks, citations, cost, deletion, evidence, filters, life, search
 from labsupport.pipeline import LabError
 from labsupport.pipeline.answering import Answer, Claim
 from labsupport.pipeline.chunking import StructureChunker
 from labsupport.pipeline.corpus import Fact, Question
 from labsupport.pipeline.index import Filters
+from labsupport.pipeline.lifecycle import Place
 from labsupport.pipeline.markdown import to_plain
 from labsupport.pipeline.search import Retriever
 from labsupport.pipeline.store import Store
@@ -81,6 +82,8 @@ def panels(passages, desk):
         search.SearchPanel(desk, "H1", [DEPOSIT], TODAY),
         citations.CitationsPanel(answer, context, desk.store, TODAY),
         evidence.EvidencePanel(),
+        life.LifePanel(desk.store.documents(), "2026-08-01"),
+        deletion.DeletionPanel([deletion.Step("Before", "", (Place("the folder", True, "hire-v2.md"),))]),
     ]
 
 
@@ -352,6 +355,59 @@ def test_an_answer_without_claims_is_shown(desk):
     _, context = hire(desk)
     panel = citations.CitationsPanel(Answer(False, "The passages do not say."), context, desk.store, TODAY)
     assert repr(panel) == "CitationsPanel: 0 of 0 citations ok, not grounded"
+
+
+# Document life
+
+
+def test_a_version_s_life_is_read_on_the_day_chosen(desk):
+    panel = life.LifePanel(desk.store.documents(), "2026-06-30")
+    assert "hire v1: in force; from 2026-01-01, to 2026-06-30" in panel.shown.text and "rates" not in panel.shown.text
+    panel.number.value = 1
+    assert panel.later.value == 1 and repr(panel) == "LifePanel: 2026-07-01: 1 of 2 document versions in force"
+    assert "hire v1: ended" in panel.shown.text and "hire v2: in force" in panel.shown.text
+    panel.later.value, panel.documents.value = -400, life.ALL
+    assert "0 of 7 document versions" in repr(panel) and panel.shown.text.count("not yet") == 7
+
+
+def test_the_bars_lie_within_the_line(desk):
+    for day in ("2020-01-01", "2026-06-30", "2031-12-31"):
+        html = life.life_view(desk.store.documents(), day).html
+        bars = [(float(a), float(b)) for a, b in re.findall(r"left: ([0-9.]+)%; width: ([0-9.]+)%", html)]
+        assert len(bars) == 7 and all(left >= 0 and width > 0 and left + width <= 100.01 for left, width in bars)
+
+
+# A deletion, step by step
+
+
+def test_a_deletion_is_followed_through_six_places_and_the_copy_is_as_before(tmp_path):
+    corpus, index = build_desk(tmp_path)
+    inventory = corpus / "inventory.csv"
+    inventory.write_text("doc_id,version,title,doc_type,audience,language,effective_from,effective_to,owner\n"
+                         "till,3,Till routines,procedure,staff,en,2026-01-01,,Finance\n", encoding="utf-8")
+    before = {path: path.read_bytes() for path in corpus.rglob("*") if path.is_file()}
+    copy = type("Copy", (), {"corpus": corpus, "index": index})
+    steps = deletion.deletion_steps(copy, "till", WordVectors())
+    found = [[place.found for place in step.places] for step in steps]
+    assert found == [  # folder, tables, keywords and vectors, memory, recordings (there are none), inventory
+        [True, True, True, True, None, True],
+        [False, True, True, True, None, True],
+        [False, True, True, True, None, True],
+        [False, False, False, True, None, True],
+        [False, False, False, False, None, True],
+        [False, False, False, False, None, False],
+    ]
+    assert steps[2].report.startswith("0 added, 0 updated, 6 unchanged, 0 removed")
+    assert steps[3].report.startswith("0 added, 0 updated, 6 unchanged, 1 removed")
+    assert {path: path.read_bytes() for path in corpus.rglob("*") if path.is_file()} == before
+    with Store(index) as store:
+        assert store.chunks("till")
+
+    panel = deletion.DeletionPanel(steps)
+    panel.step.value = 3
+    assert "step 3 of 6" in repr(panel) and "still found in 4 of 6 places" in repr(panel)
+    panel.step.value = 6
+    assert "found nowhere" in repr(panel) and not re.search(r"process \d", panel.shown.text)
 
 
 def test_a_panel_module_reads_in_one_sitting():

@@ -21,6 +21,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from labsupport.lab.panels.base import STYLE, table
+from labsupport.lab.panels.life import life_state
 from labsupport.pipeline import LabError
 from labsupport.pipeline.costs import HOSTED_REFERENCE_RUN
 
@@ -176,13 +177,6 @@ def life_chart(documents: Sequence, as_of: str, title: str = "When each version 
     alive = [cell[0] for cell in cells if cell[3] == "in force"]
     said = f"On {as_of} {len(alive)} of {len(cells)} versions are in force: {', '.join(alive) or 'none'}."
     return Chart(title, said, ("Version", "First day", "Last day", f"On {as_of}"), cells, png)
-
-
-def life_state(document: object, as_of: str) -> str:
-    """ "in force", "not yet" or "ended": ISO dates compare as text, the last day belongs to the version."""
-    if as_of < document.effective_from:
-        return "not yet"
-    return "ended" if document.effective_to and as_of > document.effective_to else "in force"
 
 
 def cost_chart(five: float, whole: float, measured: int, largest: int = 200) -> Chart:

@@ -11,8 +11,10 @@ _HOMES = {
     "chunks": "ChunksPanel chunks_panel chunks_view",
     "citations": "CitationsPanel citations_panel citations_view",
     "cost": "CostPanel cost_panel cost_view",
+    "deletion": "DeletionPanel Step deletion_panel deletion_steps deletion_view",
     "evidence": "EvidencePanel evidence_panel evidence_view",
     "filters": "FiltersPanel filters_panel filters_view",
+    "life": "LifePanel life_panel life_view",
     "search": "SearchPanel search_panel search_view",
 }
 _MODULES = {name: f"{__name__}.{module}" for module, names in _HOMES.items() for name in names.split()}
