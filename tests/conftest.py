@@ -2,6 +2,7 @@ from itertools import count
 
 import pytest
 from fakes import FakeEmbedder
+from postgres_server import pg_server  # noqa: F401  a fixture
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ def again(store: Index) -> Index:
 def state(path: Path | Engine) -> str | None:
     """All rows of all tables, FTS5's own among them; None where there is no index."""
     if not isinstance(path, Path):
-        from postgres import state_in_server
+        from postgres_server import state_in_server
 
         return state_in_server(path)
     if look_at(path) == "none":
@@ -33,7 +33,7 @@ def state(path: Path | Engine) -> str | None:
 def check(path: Path | Engine) -> None:
     """Raises AssertionError or sqlite3.DatabaseError where the index contradicts itself."""
     if not isinstance(path, Path):
-        from postgres import check_in_server
+        from postgres_server import check_in_server
 
         return check_in_server(path)
     with closing(sqlite3.connect(path, timeout=30, isolation_level=None)) as connection:

@@ -1,6 +1,6 @@
-"""The tests of test_store.py and test_updates.py once more, with PostgreSQL for an engine; then what only it can do.
+"""The tests of test_store.py and test_updates.py once more, with PostgreSQL for an engine.
 
-A test written there joins here by itself, as long as it takes the index from a fixture. Those about files are named below.
+A test written there joins here by itself, as long as it takes the index from a fixture; those about files are named.
 """
 
 import inspect
@@ -8,10 +8,7 @@ import inspect
 import pytest
 import test_store
 import test_updates
-from postgres import server  # noqa: F401  a fixture
 from test_updates import course  # noqa: F401  a fixture
-
-from labsupport.pipeline import LabError
 
 psycopg = pytest.importorskip("psycopg")
 
@@ -33,10 +30,11 @@ ABOUT_FILES = {
     "test_the_memo_forgets_deleted_files", "test_an_index_in_a_folder_that_does_not_exist_yet",
 }
 
+PLACES = {"store", "one_store", "course", "index"}
 for module in (test_store, test_updates):
     for name, function in inspect.getmembers(module, inspect.isfunction):
         takes = inspect.signature(function).parameters
-        if name.startswith("test_") and name not in ABOUT_FILES and {"store", "one_store", "course", "index"} & set(takes):
+        if name.startswith("test_") and name not in ABOUT_FILES and PLACES & set(takes):
             globals()[name] = function
 
 
@@ -48,8 +46,8 @@ def empty_index(url):
 
 
 @pytest.fixture
-def url(server):  # noqa: F811
-    return server.emptied()
+def url(pg_server):
+    return pg_server.emptied()
 
 
 @pytest.fixture
@@ -59,8 +57,8 @@ def store(url):
 
 
 @pytest.fixture(scope="module")
-def one_store(server):  # noqa: F811
-    with empty_index(server.another()) as opened:
+def one_store(pg_server):
+    with empty_index(pg_server.another()) as opened:
         opened.replace(add=[test_store.make_entry("mowers", "Sharpen the blade of 0 mowers & 1 hedge.")])
         yield opened
 

@@ -10,11 +10,10 @@ from garden import front_matter
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
-from index_state import check, state
+from index_state import check, opened, state
 
 from labsupport.pipeline import LabError
 from labsupport.pipeline.index import Filters
-from labsupport.pipeline.store import Store
 from labsupport.pipeline.updates import ingest
 
 NAMES = ("a.md", "b.md", "B2.md", "care/a.md", "care/c.md", "z.md")
@@ -39,7 +38,13 @@ class Sequence(RuleBasedStateMachine):
         self.home = Path(tempfile.mkdtemp())
         self.folder = self.home / "documents"
         (self.folder / "care").mkdir(parents=True)
-        self.index, self.deleted = self.home / "index.sqlite", {}
+        self.index, self.deleted = self.place("index"), {}
+
+    def place(self, name):
+        """Where an index is to be; nothing is there yet. test_postgres.py names other places."""
+        path = self.home / f"{name}.sqlite"
+        path.unlink(missing_ok=True)
+        return path
 
     def teardown(self):
         shutil.rmtree(self.home, ignore_errors=True)
@@ -79,8 +84,7 @@ class Sequence(RuleBasedStateMachine):
 
     @rule(rebuild=st.sampled_from([False, False, False, True]))
     def compare(self, rebuild):
-        before, fresh, model = state(self.index), self.home / "fresh.sqlite", FakeEmbedder()
-        fresh.unlink(missing_ok=True)
+        before, fresh, model = state(self.index), self.place("fresh"), FakeEmbedder()
         try:
             ingest(self.home, fresh, FakeEmbedder(), allow_empty=True)
         except LabError as error:  # two files claim one version
@@ -92,7 +96,7 @@ class Sequence(RuleBasedStateMachine):
         assert state(self.index) == state(fresh)
         check(self.index)
         assert {*report.added, *report.updated, *report.unchanged} == {f"documents/{name}" for name in self.files()}
-        with Store(self.index) as changed, Store(fresh) as new:
+        with opened(self.index) as changed, opened(fresh) as new:
             for filters in (Filters(), Filters(audience="staff")):
                 for word in ("deposit", "tank"):
                     vector = model._vector(word)

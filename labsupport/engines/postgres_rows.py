@@ -10,9 +10,9 @@ from labsupport.pipeline.chunking import Chunk
 from labsupport.pipeline.index import DocumentRow, Entry, Key
 from labsupport.pipeline.store import text_hash
 
+from . import postgres_search as ranking
 from .address import BUSY_SECONDS, Address, psycopg
 from .postgres_schema import HNSW, INDEXABLE, NEAREST, SCHEMA
-from .postgres_search import EXACT_UP_TO, literal
 from .words import cut, tsvector
 
 OF_DOCUMENT = ("title", "doc_type", "audience", "language", "effective_from", "effective_to", "owner")
@@ -81,7 +81,7 @@ def _add(cursor: psycopg.Cursor, entries: Sequence[Entry]) -> None:
             for chunk, vector, held in zip(entry.chunks, entry.vectors, some, strict=True):
                 values = [list(chunk.breadcrumb) if name == "breadcrumb" else getattr(chunk, name) for name in OF_CHUNK]
                 digest = bytes.fromhex(text_hash(chunk.text))
-                copy.write_row([*values, digest, tsvector(held), len(held), literal(vector)])
+                copy.write_row([*values, digest, tsvector(held), len(held), ranking.literal(vector)])
 
 
 def _count(connection: psycopg.Connection) -> None:
@@ -90,5 +90,5 @@ def _count(connection: psycopg.Connection) -> None:
     chunks, words = connection.execute(sums).fetchone()
     sql = f"UPDATE {SCHEMA}.state SET chunks = %s, words = %s RETURNING dimensions, to_regclass('{NEAREST}') IS NULL"
     dimensions, missing = connection.execute(sql, [chunks, words]).fetchone()
-    if chunks > EXACT_UP_TO and dimensions <= INDEXABLE and missing:
+    if chunks > ranking.EXACT_UP_TO and dimensions <= INDEXABLE and missing:
         connection.execute(HNSW)

@@ -56,7 +56,8 @@ def running():
 
 
 @pytest.fixture(scope="session")
-def server():
+def pg_server():
+    """One server for the whole run, of whichever tests."""
     with running() as started:
         yield started
 
@@ -86,12 +87,13 @@ def check_in_server(engine):
     from labsupport.pipeline.store import text_hash
 
     with engine.open() as index:
-        held = index._rows(f"SELECT encode(text_sha256, 'hex'), length, (SELECT sum(cardinality(places)) FROM unnest(words)"
-                           f" AS w (word, places, weights)), {CHUNK_COLUMNS} FROM {SCHEMA}.chunks ORDER BY chunk_id")
+        places = "(SELECT sum(cardinality(places)) FROM unnest(words) AS w (word, places, weights))"
+        held = index._rows(f"SELECT encode(text_sha256, 'hex'), length, {places}, {CHUNK_COLUMNS} FROM {SCHEMA}.chunks")
         sums = index._rows(f"SELECT chunks, words FROM {SCHEMA}.state")[0]
         of_documents = index._rows(f"SELECT doc_id, version, chunks, words FROM {SCHEMA}.documents ORDER BY 1, 2")
-        copies = index._rows(f"SELECT count(*) FROM {SCHEMA}.chunks c JOIN {SCHEMA}.documents d USING (doc_id, version) "
-                             "WHERE (c.title, c.doc_type, c.audience, c.language, c.effective_from, c.owner) = "
+        both = f"{SCHEMA}.chunks c JOIN {SCHEMA}.documents d USING (doc_id, version)"
+        copies = index._rows(f"SELECT count(*) FROM {both} WHERE "
+                             "(c.title, c.doc_type, c.audience, c.language, c.effective_from, c.owner) = "
                              "(d.title, d.doc_type, d.audience, d.language, d.effective_from, d.owner) "
                              "AND c.effective_to IS NOT DISTINCT FROM d.effective_to")[0][0]
     chunks = [as_chunk(row[3:]) for row in held]
