@@ -7,10 +7,11 @@ import pytest
 from disk import remember_vectors, tree
 from fakes import FakeEmbedder
 
-from labsupport.lab import answers, blank, open_module, progress, show_source, snapshots, workspace
+from labsupport.lab import answers, blank, open_module, progress, show_source, show_text, snapshots, workspace
 from labsupport.lab.answers import Answers
 from labsupport.lab.home import Home
 from labsupport.lab.soundness import fault_of
+from labsupport.lab.source import say
 from labsupport.pipeline import LabError
 
 
@@ -241,4 +242,14 @@ def test_progress_tells_answers_of_a_snapshot_apart():
 def test_show_source_shows_the_code_as_code():
     shown = show_source(blank.holds_blank)
     assert repr(shown).startswith("def holds_blank(value: object")
-    assert shown._repr_markdown_().startswith("```python\ndef ")
+    assert shown._repr_markdown_().startswith("```python\ndef ") and repr(shown).startswith("def ")
+    text = show_text("a < b", "costs $5")
+    assert repr(text) == "a < b\n\ncosts $5" and "a &lt; b" in text._repr_html_()
+    assert "mathjax_ignore" in text._repr_html_()  # or JupyterLab reads $5 … $10 as a formula
+
+
+def test_long_lines_break_between_words(capsys):
+    say("9.1 fail: " + "half-mown lawn " * 12 + "\n" + "x" * 120)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines[:-1])) <= 90 and lines[-1] == "x" * 120
+    assert all(line.startswith("    half-mown") or line.startswith("    lawn") for line in lines[1:-1])

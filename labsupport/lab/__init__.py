@@ -7,7 +7,7 @@ open_module("04")       opens the module in the learner's workspace and says fro
                         corpus, index (paths), store, retriever, embedder, filters, answers, question("Q30"),
                         search("Q30" or any text, method, k, as_of=, audience=, …), ingest(), edit(path, old, new),
                         copy(own=False) (a practice copy with the same attributes), close()
-show_source(assemble)   the source of a function or class
+show_source(assemble)   the source of a function or class;  show_text(…): a text, its lines broken between words
 ____                    the blank of an exercise: a cell runs with it, and check says "not attempted"
 check("4.2", answer)    prints pass, fail (seen, expected, where to look again), error, or not attempted; never raises
 hint("4.2")             the next hint;  solution("4.2"): the solution and its reason
@@ -20,7 +20,7 @@ from importlib import import_module
 
 _HOMES = {
     "workspace": "Lab open_module",
-    "source": "show_source",
+    "source": "show_source show_text",
     "exercises.grading": "check hint solution",
     "exercises.questions": "knowledge knowledge_text predict reveal",
     "progress_cell": "progress",

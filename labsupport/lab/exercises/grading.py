@@ -8,6 +8,7 @@ from typing import Any
 from labsupport.lab import blank
 from labsupport.lab.exercises.content import Exercise, short
 from labsupport.lab.exercises.discovery import find
+from labsupport.lab.source import say
 from labsupport.pipeline import LabError
 
 PASS, FAIL, ERROR, NOT_ATTEMPTED = "pass", "fail", "error", "not attempted"
@@ -38,7 +39,7 @@ class NoLab:
 def check(exercise_id: str, answer: Any = blank.BLANK) -> None:
     """Say whether the answer is right: pass, fail (seen, expected, where to look again), error, or not attempted."""
     verdict = grade(exercise_id, answer, current_lab())
-    print(verdict)
+    say(str(verdict))
     if verdict.outcome in (PASS, FAIL):
         keep("exercises", exercise_id, answer=short(answer), by="learner", **_passed(verdict))
 
@@ -96,12 +97,12 @@ def hint(exercise_id: str) -> None:
     try:
         exercise = find(exercise_id, Exercise)
     except LabError as error:
-        return print(error)
+        return say(str(error))
     given = _hints_given.get(exercise.id, 0)
     if given >= len(exercise.hints):
-        return print(f'{exercise.id}: no more hints; solution("{exercise.id}") shows the solution.')
+        return say(f'{exercise.id}: no more hints; solution("{exercise.id}") shows the solution.')
     _hints_given[exercise.id] = given + 1
-    print(f"{exercise.id}, hint {given + 1} of {len(exercise.hints)}: {exercise.hints[given]}")
+    say(f"{exercise.id}, hint {given + 1} of {len(exercise.hints)}: {exercise.hints[given]}")
 
 
 def solution(exercise_id: str) -> None:
@@ -109,9 +110,10 @@ def solution(exercise_id: str) -> None:
     try:
         exercise = find(exercise_id, Exercise)
     except LabError as error:
-        return print(error)
+        return say(str(error))
     sources = (exercise.solution,) if isinstance(exercise.solution, str) else exercise.solution
-    print(f"{exercise.id}, solution: " + "\n".join(sources) + f"\n{exercise.explain}")
+    print(f"{exercise.id}, solution: " + "\n".join(sources))
+    say(exercise.explain)
 
 
 def keep(kind: str, key: str, **values: object) -> None:
@@ -122,7 +124,7 @@ def keep(kind: str, key: str, **values: object) -> None:
     try:
         lab.answers.record(kind, key, **values)
     except OSError as error:
-        print(f"(This could not be kept in your workspace: {error.strerror or error}.)")
+        say(f"(This could not be kept in your workspace: {error.strerror or error}.)")
 
 
 def kept(kind: str, key: str) -> dict:

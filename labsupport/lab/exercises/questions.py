@@ -9,6 +9,7 @@ from labsupport.lab import blank
 from labsupport.lab.exercises.content import Choice, Knowledge, Prediction, same, short
 from labsupport.lab.exercises.discovery import find
 from labsupport.lab.exercises.grading import current_lab, in_words, keep, kept
+from labsupport.lab.source import say
 from labsupport.pipeline import LabError
 
 
@@ -17,15 +18,15 @@ def predict(prediction_id: str, guess: Any = blank.BLANK) -> None:
     try:
         prediction = find(prediction_id, Prediction)
     except LabError as error:
-        return print(f"{prediction_id} error: {error}")
+        return say(f"{prediction_id} error: {error}")
     if blank.was_used() or blank.holds_blank(guess):
         blank.forget()
-        return print(f"{prediction.id} not attempted: put your guess in place of ____, then run on.")
+        return say(f"{prediction.id} not attempted: put your guess in place of ____, then run on.")
     before = kept("predictions", prediction.id)
     if before.get("seen"):
-        return print(f"{prediction.id}: you have seen the outcome, so your guess {short(before['guess'])} stays.")
+        return say(f"{prediction.id}: you have seen the outcome, so your guess {short(before['guess'])} stays.")
     keep("predictions", prediction.id, guess=_plain(guess), seen=False)
-    print(f"{prediction.id}: your guess {short(guess)} is kept. Run on to see what happens.")
+    say(f"{prediction.id}: your guess {short(guess)} is kept. Run on to see what happens.")
 
 
 def reveal(prediction_id: str) -> None:
@@ -35,7 +36,7 @@ def reveal(prediction_id: str) -> None:
         outcome = prediction.outcome(current_lab())
         shown = prediction.show(outcome)
     except (Exception, SystemExit) as error:
-        return print(f"{prediction_id} error: {in_words(error)}")
+        return say(f"{prediction_id} error: {in_words(error)}")
     before = kept("predictions", prediction.id)
     if "guess" not in before:
         said = f"no guess was made; it is {shown}."
@@ -43,7 +44,7 @@ def reveal(prediction_id: str) -> None:
         said = f"you guessed {short(before['guess'])}, and so it is: {shown}."
     else:
         said = f"you guessed {short(before['guess'])}; it is {shown}."
-    print(f"{prediction.id}: {said}" + (f"\n{prediction.explain}" if prediction.explain else ""))
+    say(f"{prediction.id}: {said}" + (f"\n{prediction.explain}" if prediction.explain else ""))
     if "guess" in before:
         keep("predictions", prediction.id, guess=before["guess"], seen=True)
 
@@ -62,12 +63,12 @@ def knowledge(question_id: str, choice: str | None = None) -> Any:
     try:
         question = find(question_id, Knowledge)
     except LabError as error:
-        return print(f"{question_id} error: {error}")
+        return say(f"{question_id} error: {error}")
     if choice is None:
         from labsupport.lab.exercises.widget import KnowledgeQuestion
 
         return KnowledgeQuestion(question, kept("knowledge", question.id).get("choice"))
-    print(answer(question, choice))
+    say(answer(question, choice))
 
 
 def answer(question: Knowledge, key: str) -> str:
