@@ -116,8 +116,8 @@ class ExtractiveAnswerer(StreamingAnswerer):
             some = self._part(part, wanted, notes)
             if not some:
                 notes.append(f"no passage answers: {part.text}")
-            chosen = _without_repeats([*chosen, *some[: MOST_SENTENCES if len(parts) == 1 else 1]])
-        return chosen, list(dict.fromkeys(notes))
+            chosen = _without_repeats([*chosen, *some[: MOST_SENTENCES + 1 - len(parts)]])
+        return chosen[:MOST_SENTENCES], list(dict.fromkeys(notes))
 
     def _part(self, query: Query, wanted: Sequence[Sentence], notes: list[str]) -> list[Rated]:
         """The sentences for one part of the question. What the language of the best passage is rated by goes first."""
