@@ -131,7 +131,8 @@ def test_an_interrupt_releases_the_lock(corpus, embedder):
 
 READ_ONLY = """
 import os, sys
-sys.path.insert(0, sys.argv[3])
+corpus, index, tests, what = sys.argv[1:]
+sys.path.insert(0, tests)
 from fakes import FakeEmbedder
 from labsupport.pipeline import LabError, memory  # all that is imported later, while everything can still be read
 from labsupport.pipeline.index import Filters
@@ -139,41 +140,76 @@ from labsupport.pipeline.store import Store
 from labsupport.pipeline.updates import ingest
 if os.geteuid() == 0:
     os.setuid(65534)
-with Store(sys.argv[2]) as store:
-    print(len(store.keyword(["care"], Filters(), 9)), len(store.dense(FakeEmbedder()._vector("care"), Filters(), 9)))
+with Store(index) as store:
+    while True:
+        words = store.keyword(["care"], Filters(), 9)
+        vectors = store.dense(FakeEmbedder()._vector("care"), Filters(), 9)
+        print(len(words), len(vectors), len(store.documents()), flush=True)
+        if what == "ingest" or not sys.stdin.readline():
+            break
 try:
-    print(ingest(sys.argv[1], sys.argv[2], FakeEmbedder()).line)
+    print(ingest(corpus, index, FakeEmbedder()).line if what == "ingest" else "")
 except LabError as error:
     print(error)
 """
 
 
+@pytest.fixture
+def shared(corpus, embedder):
+    """A folder that other users may look into, which pytest's own are not, with a corpus and its index."""
+    home = Path(tempfile.mkdtemp())
+    home.chmod(0o755)
+    shutil.copytree(corpus / "documents", home / "corpus" / "documents")
+    ingest(home / "corpus", home / "index.sqlite", embedder)
+    home.joinpath("index.sqlite.lock").chmod(0o666)
+    home.joinpath("index.sqlite").chmod(0o444)
+    yield home
+    home.chmod(0o755)
+    shutil.rmtree(home)
+
+
+def without_rights(home, what):
+    return [sys.executable, "-c", READ_ONLY, *map(str, (home / "corpus", home / "index.sqlite", ROOT / "tests")), what]
+
+
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="a folder is made read-only in another way there")
 @pytest.mark.parametrize("what", ["folder", "file"])
-def test_where_writing_is_not_allowed_the_old_index_stays_and_answers(corpus, embedder, what):
-    home = Path(tempfile.mkdtemp())  # pytest's own folders are closed to other users
-    try:
-        home.chmod(0o755)
-        index = home / "index.sqlite"
-        ingest(corpus, index, embedder)
-        before = state(index)
-        shutil.copytree(corpus / "documents", home / "corpus" / "documents")
-        options = [sys.executable, "-c", READ_ONLY, str(home / "corpus"), str(index), str(ROOT / "tests")]
-        index.with_name("index.sqlite.lock").chmod(0o666)
-        index.chmod(0o444)
-        home.chmod(0o777 if what == "file" else 0o555)
-        done = subprocess.run(options, capture_output=True, text=True, encoding="utf-8", cwd=ROOT)
-        nothing = "0 added, 0 updated, 2 unchanged, 0 removed | chunks: +0 -0"
-        assert done.stdout.splitlines() == ["2 2", nothing], done.stderr
-        (home / "corpus" / "documents" / "hire.md").unlink()
-        done = subprocess.run(options, capture_output=True, text=True, encoding="utf-8", cwd=ROOT)
-        found, error = done.stdout.splitlines()
-        assert found == "2 2" and "Check the disk space and who may write" in error
-        home.chmod(0o755)
-        assert state(index) == before
-    finally:
-        home.chmod(0o755)
-        shutil.rmtree(home)
+def test_where_writing_is_not_allowed_the_old_index_stays_and_answers(shared, what):
+    before = state(shared / "index.sqlite")
+    shared.chmod(0o777 if what == "file" else 0o555)
+    options = {"capture_output": True, "text": True, "encoding": "utf-8", "cwd": ROOT}
+    done = subprocess.run(without_rights(shared, "ingest"), **options)
+    nothing = "0 added, 0 updated, 2 unchanged, 0 removed | chunks: +0 -0"
+    assert done.stdout.splitlines() == ["2 2 2", nothing], done.stderr
+    (shared / "corpus" / "documents" / "hire.md").unlink()
+    done = subprocess.run(without_rights(shared, "ingest"), **options)
+    found, error = done.stdout.splitlines()
+    assert found == "2 2 2" and "Check the disk space and who may write" in error
+    shared.chmod(0o755)
+    assert state(shared / "index.sqlite") == before
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs two users")
+def test_who_may_only_read_sees_what_others_write(shared, embedder):
+    shared.chmod(0o755)
+    with subprocess.Popen(without_rights(shared, "read"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                          cwd=ROOT) as reader:
+        def ask():
+            reader.stdin.write("\n")
+            reader.stdin.flush()
+            return reader.stdout.readline()
+
+        assert reader.stdout.readline() == "2 2 2\n"
+        for _ in range(2):
+            kept = (shared / "corpus" / "documents" / "hire.md").read_bytes()
+            (shared / "corpus" / "documents" / "hire.md").unlink()
+            ingest(shared / "corpus", shared / "index.sqlite", embedder)
+            assert ask() == "1 1 1\n"
+            (shared / "corpus" / "documents" / "hire.md").write_bytes(kept)
+            with Store(shared / "index.sqlite"):  # somebody holds SQLite's log open
+                ingest(shared / "corpus", shared / "index.sqlite", embedder, rebuild=True)
+                assert ask() == "2 2 2\n"
+            assert ask() == "2 2 2\n"
 
 
 def test_a_first_index_whose_log_is_not_yet_in_the_file_does_not_take_its_place(corpus, embedder, monkeypatch):

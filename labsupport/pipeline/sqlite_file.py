@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from . import LabError
@@ -67,12 +67,24 @@ def look_at(path: Path) -> str:
     return "ours"
 
 
+def frozen(path: Path) -> tuple[int, ...] | None:
+    """For an index in a folder that we may not write and nobody is writing: size, time and number of the file.
+
+    There SQLite has no place for its log and locks, so it reads the bare file, and we look whether that has changed.
+    """
+    if os.access(path.absolute().parent, os.W_OK) or path.with_name(path.name + "-wal").exists():
+        return None
+    with suppress(FileNotFoundError):
+        status = path.stat()
+        return status.st_size, status.st_mtime_ns, status.st_ino
+    return None
+
+
 def connect(path: Path, create: bool = False) -> sqlite3.Connection:
     """A connection that waits its turn, keeps foreign keys and overwrites what it deletes."""
     address = f"{path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
-    log = path.with_name(path.name + "-wal")
-    if not create and not os.access(path.absolute().parent, os.W_OK) and not log.exists():
-        address += "&immutable=1"  # a folder nobody writes to, such as a read-only disk, has no room for SQLite's log
+    if not create and frozen(path):
+        address += "&immutable=1"
     with sql_errors(path):
         connection = sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS, isolation_level=None,
                                      check_same_thread=False)

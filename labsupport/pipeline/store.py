@@ -6,12 +6,10 @@ hang together by foreign keys: with a document go its chunks and vectors. The ke
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,19 +17,13 @@ from typing import TYPE_CHECKING
 from . import LabError
 from .chunking import Chunk
 from .index import DocumentRow, Entry, Filters, Key
-from .sqlite_file import APPLICATION_ID, BUILD, FORMAT, SCHEMA, check_format, connect, look_at, sql_errors
+from .rows import CHUNK_ROWS, OF_CHUNK, OF_DOCUMENT, chunk_of, condition, marks, row_number, text_hash
+from .sqlite_file import APPLICATION_ID, BUILD, FORMAT, SCHEMA, check_format, connect, frozen, look_at, sql_errors
 
 if TYPE_CHECKING:
     import numpy as np
 
     from .memory import Matrix
-
-OF_DOCUMENT = ("title", "doc_type", "audience", "language", "effective_from", "effective_to", "owner")
-OF_CHUNK = ("doc_id", "version", "seq", "start", "end", "section", "breadcrumb", "parent", "kind", "content_kind",
-            "part", "parts", "section_start", "table_header", "body")
-CHUNK_COLUMNS = ", ".join(f'"{name}"' for name in ("chunk_id", *OF_CHUNK, *OF_DOCUMENT))
-CHUNK_ROWS = f"SELECT {CHUNK_COLUMNS} FROM chunks JOIN documents USING (doc_id, version)"
-
 
 class Store:
     """The index at `path`; closes as a context manager. May be shared between threads, which then take turns.
@@ -50,6 +42,7 @@ class Store:
         state = look_at(self.path)
         if state == "none" and not create:
             raise LabError(f"No index at {self.path.as_posix()}. Build it with: {BUILD}")
+        self._frozen = None if create else frozen(self.path)
         self._connection = connect(self.path, create)
         try:
             with sql_errors(self.path):
@@ -84,17 +77,20 @@ class Store:
 
     def _rows(self, sql: str, values: Sequence = ()) -> list[tuple]:
         with self._guard, sql_errors(self.path):
+            if self._frozen and self._depth == 0 and self._frozen != frozen(self.path):
+                self._connection.close()
+                self._frozen, self._connection = frozen(self.path), connect(self.path)
             return self._connection.execute(sql, values).fetchall()
 
-    def generation(self) -> tuple[int, int]:
+    def generation(self) -> Hashable:
         """Differs after every change to the index: SQLite counts those of other connections, we count our own.
 
         Comparable within one open Store only.
         """
-        return self._rows("PRAGMA data_version")[0][0], self._writes
+        return self._rows("PRAGMA data_version")[0][0], self._writes, self._frozen
 
     @contextmanager
-    def snapshot(self) -> Iterator[tuple[int, int]]:
+    def snapshot(self) -> Iterator[Hashable]:
         """One read transaction: all that is read inside is of one state. Gives its generation. May be nested."""
         with self._guard:
             if self._depth == 0:
@@ -106,6 +102,8 @@ class Store:
                 self._depth -= 1
                 if self._depth == 0 and self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
+            if self._frozen and self._frozen != frozen(self.path):
+                raise LabError(f"The index {self.path.as_posix()} was changed while it was read. Ask again.")
 
     def meta(self) -> dict[str, str]:
         """What the index was made with: chunker, chunker_label, embedder, fingerprint, dimensions, format."""
@@ -128,20 +126,20 @@ class Store:
         if version is not None:
             where, values = where + " AND version = ?", [doc_id, version]
         rows = self._rows(f"{CHUNK_ROWS} WHERE {where} ORDER BY effective_from, version, seq", values)
-        return [_chunk(row) for row in rows]
+        return [chunk_of(row) for row in rows]
 
     def all_chunks(self, filters: Filters | None = None) -> list[Chunk]:
         """Every chunk the filters let through (without filters: every chunk), by document and place in it."""
-        where, values = _where(filters)
+        where, values = condition(filters)
         rows = self._rows(f"{CHUNK_ROWS} WHERE {where} ORDER BY doc_id, effective_from, version, seq", values)
-        return [_chunk(row) for row in rows]
+        return [chunk_of(row) for row in rows]
 
     def get(self, ids: Sequence[str]) -> list[Chunk]:
         """The chunks with these ids, in the order given; what is not in the index is left out."""
         found = []
         for row in map(row_number, ids):
             found += self._rows(f"{CHUNK_ROWS} WHERE id = ?", [row]) if row is not None else []
-        return [_chunk(row) for row in found]
+        return [chunk_of(row) for row in found]
 
     def keyword(self, terms: Sequence[str], filters: Filters, limit: int) -> list[tuple[str, float]]:
         """The best chunks that hold any of the plain words `terms`, as (chunk id, BM25 score above 0), ties by id.
@@ -152,7 +150,7 @@ class Store:
         query = " OR ".join(f'"{word}"' for word in words if word.strip())
         if not query or limit < 1:
             return []
-        where, values = _where(filters)
+        where, values = condition(filters)
         return self._rows(
             "SELECT chunk_id, -bm25(keywords) AS score FROM keywords JOIN chunks ON id = keywords.rowid "
             f"JOIN documents USING (doc_id, version) WHERE keywords MATCH ? AND {where} "
@@ -163,12 +161,12 @@ class Store:
         """The chunks nearest to `vector` (length 1), as (chunk id, cosine), ties by id; every chunk is compared."""
         with self.snapshot() as generation:
             matrix = self._in_memory(generation)
-            where, values = _where(filters)
+            where, values = condition(filters)
             mask = matrix.mask(filters, lambda: [row[0] for row in self._rows(
                 f"SELECT id FROM chunks JOIN documents USING (doc_id, version) WHERE {where}", values)])
             return [(f"{row:012x}", cosine) for row, cosine in matrix.nearest(vector, mask, limit)]
 
-    def _in_memory(self, generation: tuple[int, int]) -> Matrix:
+    def _in_memory(self, generation: Hashable) -> Matrix:
         if self._matrix is not None and (self._matrix.generation == generation or not self.check_generation):
             return self._matrix
         import numpy as np
@@ -235,44 +233,12 @@ class Store:
             raise ValueError(f"{document.path}: {len(chunks)} chunks but vectors of shape {entry.vectors.shape}")
         fields = ("doc_id", "version", *OF_DOCUMENT, "path", "sha256")
         values = [*(getattr(document, name) for name in fields), len(chunks)]
-        connection.execute(f"INSERT INTO documents VALUES ({_marks(values)})", values)
+        connection.execute(f"INSERT INTO documents VALUES ({marks(values)})", values)
         names = ", ".join(f'"{name}"' for name in ("id", *OF_CHUNK))
         for chunk, vector in zip(chunks, entry.vectors, strict=True):
             breadcrumb = json.dumps(chunk.breadcrumb, ensure_ascii=False)
             values = [breadcrumb if name == "breadcrumb" else getattr(chunk, name) for name in OF_CHUNK]
             row = row_number(chunk.chunk_id)
-            connection.execute(f"INSERT INTO chunks ({names}) VALUES ({_marks(['', *values])})", [row, *values])
+            connection.execute(f"INSERT INTO chunks ({names}) VALUES ({marks(['', *values])})", [row, *values])
             digest = bytes.fromhex(text_hash(chunk.text))
             connection.execute("INSERT INTO vectors VALUES (?, ?, ?)", [row, digest, vector.astype("<f4").tobytes()])
-
-
-def text_hash(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8")).hexdigest()
-
-
-def row_number(chunk_id: str) -> int | None:
-    return int(chunk_id, 16) if re.fullmatch("[0-9a-f]{12}", chunk_id) else None
-
-
-def _marks(values: Sequence) -> str:
-    return ", ".join("?" * len(values))
-
-
-def _chunk(row: tuple) -> Chunk:
-    values = dict(zip(("chunk_id", *OF_CHUNK, *OF_DOCUMENT), row, strict=True))
-    return Chunk(**values | {"breadcrumb": tuple(json.loads(values["breadcrumb"]))})
-
-
-def _where(filters: Filters | None) -> tuple[str, list[str]]:
-    """The filters as a condition on `documents`. ISO dates compare as text; the last day is inclusive."""
-    parts, values = ["1"], []
-    if filters and filters.as_of:
-        parts.append("effective_from <= ? AND (effective_to IS NULL OR effective_to >= ?)")
-        values += [filters.as_of, filters.as_of]
-    if filters and filters.audience == "public":
-        parts.append("audience = 'public'")
-    for name in ("language", "doc_type"):
-        if filters and getattr(filters, name):
-            parts.append(f"{name} = ?")
-            values.append(getattr(filters, name))
-    return " AND ".join(parts), values
