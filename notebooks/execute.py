@@ -69,12 +69,12 @@ def clean(notebook: nbformat.NotebookNode, stem: str) -> nbformat.NotebookNode:
     notebook.metadata = nbformat.from_dict({"kernelspec": KERNEL, "language_info": {"name": "python"}})
     seen: dict[str, int] = {}
     for cell in notebook.cells:
+        cell.source = cell.source.rstrip("\n")
         digest = hashlib.sha256(f"{stem}|{cell.cell_type}|{cell.source}".encode()).hexdigest()[:8]
         seen[digest] = seen.get(digest, 0) + 1
         cell.id = f"{digest}-{seen[digest]}" if seen[digest] > 1 else digest
-        kept = {key: cell.metadata[key] for key in ("tags", "reason") if key in cell.metadata}
+        kept = {key: cell.metadata[key] for key in ("tags", "reason") if cell.metadata.get(key)}
         cell.metadata = nbformat.from_dict(kept)
-        cell.source = cell.source.rstrip("\n")
         cell.pop("attachments", None)
         if cell.cell_type == "code":
             cell.outputs = [_clean_output(output) for output in _joined(cell.outputs)]

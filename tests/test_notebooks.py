@@ -150,3 +150,89 @@ def solve(source):
         if "____" in source and "import" not in source.split("____")[0].splitlines()[-1]:
             source = solved(source, find(item_id, Exercise if call == "check" else Prediction).solution)
     return source
+
+
+# The tool itself
+
+
+@pytest.fixture
+def rough():
+    """A notebook as an editor may leave it."""
+    notebook = v4.new_notebook()
+    notebook.metadata.update(widgets={"state": {}}, language_info={"name": "python", "version": "3.13.1"})
+    cell = v4.new_code_cell("mowers = 3\nmowers\n", metadata={"execution": {"iopub.status.busy": "12:00"}, "tags": []})
+    cell.execution_count = 1
+    cell.outputs = [
+        v4.new_output("stream", name="stdout", text="a"), v4.new_output("stream", name="stdout", text="b"),
+        v4.new_output("execute_result", {"text/plain": "3", execute.WIDGET: {"model_id": "x"}}, execution_count=1),
+    ]
+    notebook.cells = [v4.new_markdown_cell("# Tools"), cell]
+    return notebook
+
+
+@pytest.fixture
+def faults(tmp_path, rough):
+    """What is said of the rough notebook, cleaned and then changed."""
+
+    def of(change=lambda cell: None):
+        notebook = execute.clean(rough, "99_tools")
+        change(notebook.cells[1])
+        path = tmp_path / "99_tools.ipynb"
+        execute.write(execute.clean(notebook, "99_tools"), path)
+        return execute.faults(path)
+
+    return of
+
+
+def test_cleaning_keeps_what_a_reader_needs(rough, tmp_path):
+    clean = execute.clean(rough, "99_tools")
+    cell = clean.cells[1]
+    assert clean.metadata == {"kernelspec": execute.KERNEL, "language_info": {"name": "python"}}
+    assert cell.metadata == {} and cell.source == "mowers = 3\nmowers" and cell.execution_count == 1
+    assert [output.get("text") for output in cell.outputs] == ["ab", None]
+    assert cell.outputs[1].data == {"text/plain": "3"}
+    ids = [one.id for one in clean.cells]
+    assert ids == [one.id for one in execute.clean(clean, "99_tools").cells] and len(set(ids)) == 2
+    path = tmp_path / "99_tools.ipynb"
+    assert execute.write(clean, path) and not execute.write(clean, path) and path.read_bytes().endswith(b"}\n")
+
+
+def test_a_clean_notebook_has_no_faults(faults):
+    assert faults() == []
+
+
+def set_text(text):
+    return lambda cell: cell.outputs[0].update(text=text)
+
+
+@pytest.mark.parametrize(("change", "said"), [
+    (lambda cell: cell.update(execution_count=2), "not run once each"),
+    (lambda cell: cell.update(execution_count=None), "not run once each"),
+    (lambda cell: cell.outputs[0].update(name="stderr"), "wrote to stderr"),
+    (lambda cell: cell.update(outputs=[v4.new_output("error", ename="KeyError", evalue="")]), "ended with KeyError"),
+    (lambda cell: cell.metadata.update(tags=["nbval-ignore-output"]), "needs its reason"),
+    (lambda cell: cell.metadata.update(tags=["raises-exception"]), "raises-exception is not in use"),
+    (set_text("/home/ada/course/corpus"), "an absolute path: '/home/"),
+    (set_text("in C:\\Users\\Ada"), "an absolute path"),
+    (set_text("open('/tmp/x')"), "an absolute path"),
+    (set_text("<function f at 0x7f8c2c0b1d30>"), "an address in memory"),
+    (set_text("x" * 600_000), "bytes; at most"),
+])
+def test_what_must_not_be_committed_is_named(change, said, faults):
+    assert [fault for fault in faults(change) if said in fault]
+
+
+@pytest.mark.parametrize("text", ["documents/gift-cards.md", "https://larkfield.example/home/page", "1/2", "and/or"])
+def test_what_only_looks_like_a_path_is_no_fault(text, faults):
+    assert faults(set_text(text)) == []
+
+
+def test_a_notebook_cleaned_by_nobody_is_named(rough, tmp_path):
+    path = tmp_path / "99_tools.ipynb"
+    path.write_text(execute.nbformat.writes(rough), encoding="utf-8")
+    assert any("execute.py cleans away" in fault for fault in execute.faults(path))
+
+
+def test_an_unknown_notebook_is_one_sentence():
+    with pytest.raises(SystemExit, match="There is no notebook 42; there are: "):
+        execute.main(["42", "--check"])

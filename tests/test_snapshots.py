@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import random
 import shutil
 import subprocess
@@ -19,7 +20,9 @@ from labsupport.lab.home import Home, course_root
 from labsupport.lab.snapshot_build import build, render
 from labsupport.lab.snapshot_files import json_lines, load, names, sealed, snapshots_folder
 from labsupport.lab.soundness import fault_of
+from labsupport.lab.workspace import edit
 from labsupport.pipeline import LabError
+from labsupport.pipeline.embedding import MiniLM
 from labsupport.pipeline.store import Store
 from labsupport.pipeline.updates import ingest
 
@@ -66,10 +69,28 @@ def test_they_are_what_the_corpus_gives():
 def test_the_same_corpus_gives_the_same_bytes_and_nothing_is_written_twice(folder, monkeypatch):
     remember_vectors(monkeypatch)
     assert render(CORPUS) == {path: data for path, data in tree(FOLDER).items() if "/" in path}
-    assert build(CORPUS, folder) == []
+    assert build(CORPUS, folder, anew=True) == []
     (folder / "base/vectors.npy").unlink()
     (folder / "end-of-m02/stray.txt").write_text("?")
     assert build(CORPUS, folder) == ["base/vectors.npy", "end-of-m02/stray.txt"] and tree(folder) == tree(FOLDER)
+
+
+def test_what_is_embedded_already_is_not_embedded_again(folder, tmp_path, monkeypatch):
+    embedded = []
+
+    def embed(self, texts, **_):
+        embedded.extend(texts)
+        return np.zeros((len(texts), 384), dtype=np.float32)
+
+    monkeypatch.setattr(MiniLM, "embed", embed)
+    assert build(CORPUS, folder) == [] and embedded == []
+    corpus = shutil.copytree(CORPUS, tmp_path / "corpus")
+    edit(corpus, "documents/gift-cards.md", "against a receipt", "for the receipt")
+    build(corpus, folder)
+    assert len(embedded) == 1 and "for the receipt" in embedded[0]
+    (folder / "base/vectors.npy").write_bytes(b"spoilt")  # nothing of a snapshot that is not whole is taken over
+    build(corpus, folder)
+    assert len(embedded) > 180
 
 
 def test_a_restored_index_is_the_index_that_ingest_makes(tmp_path, monkeypatch):
@@ -221,6 +242,15 @@ def test_verify_names_strays_and_documents_that_changed_since(folder, tmp_path):
     faults = snapshots.verify(FOLDER, corpus)
     assert len(faults) == 1 and "documents/gift-cards.md" in faults[0] and "snapshot build" in faults[0]
     assert "There are no snapshots" in snapshots.verify(tmp_path)[0]
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may give files away")
+def test_what_an_instructor_restores_as_root_belongs_to_the_learner(tmp_path):
+    (tmp_path / "ada").mkdir()
+    os.chown(tmp_path / "ada", 4321, 4321)
+    (done,) = snapshots.restore_many("end-of-m03", [tmp_path / "ada/workspaces"])
+    made = [done.home, *done.home.rglob("*")]
+    assert len(made) > 40 and {path.stat().st_uid for path in made} == {4321}
 
 
 def test_many_learners_at_once(tmp_path, folder):

@@ -43,12 +43,14 @@ def list_(home: HomeFolder = None, as_json: AsJson = False) -> None:
 @snapshot.command()
 def build(
     corpus: Annotated[Path | None, typer.Option(metavar="DIR", help="Default: the course's corpus.")] = None,
+    anew: Annotated[bool, typer.Option(help="Embed every text again, also those embedded in a snapshot.")] = False,
 ) -> None:
-    """Make all snapshots again from the corpus."""
+    """Make all snapshots again from the corpus and the exercises."""
     from labsupport.lab.snapshot_build import build as run
 
-    changed = run(corpus)
-    print("\n".join(f"  written: {path}" for path in changed))
+    changed = run(corpus, anew=anew)
+    for path in changed:
+        print(f"  written: {path}")
     print(f"{len(changed)} files changed" if changed else "Nothing changed: the snapshots are what the corpus gives.")
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,8 @@ from labsupport.lab.snapshot_files import (
     VECTORS_FILE,
     document_at,
     json_lines,
+    load,
+    names,
     sealed,
     sha256,
     snapshots_folder,
@@ -42,12 +45,19 @@ EDITS: dict[int, list[tuple[str, str, str]]] = {
     6: [("documents/gift-cards.md", "in your account", "in your Larkfield account")],
 }
 Progress = Callable[[int, int], None]
+Vectors = dict[str, np.ndarray]
 
 
-def build(corpus: Path | None = None, folder: Path | None = None, progress: Progress | None = None) -> list[str]:
-    """Make all snapshots and return the paths of the files that changed. Other files of theirs are removed."""
+def build(
+    corpus: Path | None = None, folder: Path | None = None, anew: bool = False, progress: Progress | None = None
+) -> list[str]:
+    """Make all snapshots and return the paths of the files that changed. Other files of theirs are removed.
+
+    Texts that are embedded in a whole snapshot of the same model already keep their vectors, as another processor would
+    round the last bits otherwise and every vector would differ; `anew` works them all out again.
+    """
     folder = folder or snapshots_folder()
-    made = render(corpus or course_root() / CORPUS, progress)
+    made = render(corpus or course_root() / CORPUS, {} if anew else known_vectors(folder), progress)
     there = {path.relative_to(folder).as_posix() for name in (BASE, "end-of-m*") for path in folder.glob(f"{name}/*")}
     changed = sorted(there - made.keys())
     for path in changed:
@@ -64,17 +74,27 @@ def build(corpus: Path | None = None, folder: Path | None = None, progress: Prog
     return sorted(changed)
 
 
-def render(corpus: Path, progress: Progress | None = None) -> dict[str, bytes]:
-    """Every file of every snapshot, by its path in the snapshots folder."""
+def known_vectors(folder: Path) -> Vectors:
+    """The vectors of the texts in the snapshots there are; none of a snapshot that would be refused."""
+    known: Vectors = {}
+    for name in names(folder):
+        with suppress(LabError):
+            known |= {chunk.text: vector for rows in load(name, folder).rows.values() for chunk, vector in rows}
+    return known
+
+
+def render(corpus: Path, known: Vectors | None = None, progress: Progress | None = None) -> dict[str, bytes]:
+    """Every file of every snapshot, by its path in the snapshots folder. `known`: vectors by text."""
     state = read_state(corpus)
-    layers, made = [BASE], layer_files(BASE, state, progress)
+    known = dict(known or {})
+    layers, made = [BASE], layer_files(BASE, state, known, progress)
     counts = {BASE: _chunk_counts(made[f"{BASE}/{CHUNKS_FILE}"])}
     for number in range(1, LAST_MODULE + 1):
         name = f"end-of-m{number:02d}"
         if edits := EDITS.get(number):
             changed = _edited(state, edits)
             state |= changed
-            made |= layer_files(name, changed)
+            made |= layer_files(name, changed, known)
             layers.append(name)
             counts[name] = _chunk_counts(made[f"{name}/{CHUNKS_FILE}"])
         made[f"{name}/{ANSWERS}"] = as_text(solved_until(number)).encode()
@@ -95,13 +115,17 @@ def read_state(corpus: Path) -> dict[str, bytes]:
     return {path.relative_to(corpus).as_posix(): path.read_bytes() for path in paths}
 
 
-def layer_files(name: str, files: dict[str, bytes], progress: Progress | None = None) -> dict[str, bytes]:
+def layer_files(
+    name: str, files: dict[str, bytes], known: Vectors, progress: Progress | None = None
+) -> dict[str, bytes]:
     """The three files of a layer: these corpus files, their chunks, one vector for each chunk."""
     chunker, embedder = course_parts()
     documents = [document_at(path, data) for path, data in sorted(files.items()) if path.startswith("documents/")]
     chunks = [chunk for document in documents for chunk in chunker.chunk(document)]
+    new = list(dict.fromkeys(chunk.text for chunk in chunks if chunk.text not in known))
+    known.update(zip(new, embedder.embed(new, progress=progress), strict=True))
     vectors = io.BytesIO()
-    np.save(vectors, embedder.embed([chunk.text for chunk in chunks], progress=progress), allow_pickle=False)
+    np.save(vectors, np.vstack([known[chunk.text] for chunk in chunks]), allow_pickle=False)
     texts = [{"path": path, "text": data.decode("utf-8")} for path, data in sorted(files.items())]
     return {
         f"{name}/{CORPUS_FILE}": _lines(texts),

@@ -145,7 +145,8 @@ def restore_many(name: str, homes: Iterable[Path], folder: Path | None = None) -
 def homes_below(folder: Path) -> list[Path]:
     """Every learner's home below a folder: DIR/learner or DIR/learner/…/workspaces, up to four levels down."""
     patterns = ["/".join(["*"] * depth) + "/current.txt" for depth in range(1, 5)]
-    found = sorted({path.parent for pattern in patterns for path in folder.glob(pattern)})
+    found = {path.parent for pattern in patterns for path in folder.glob(pattern)}
+    found = sorted(path for path in found if Home(path).workspaces())
     if not found:
         raise LabError(
             f"No learner's workspaces were found below {folder.as_posix()}: a folder of workspaces holds a file "
