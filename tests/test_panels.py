@@ -2,6 +2,8 @@
 
 import ast
 import re
+import threading
+from datetime import date
 from html import unescape
 from pathlib import Path
 
@@ -10,7 +12,21 @@ import pytest
 from desk import WordReranker, WordVectors, build_desk, chunk_of, context_of
 from garden import document
 
-from labsupport.lab.panels import base, budget, chunks, citations, cost, deletion, evidence, filters, life, search
+from labsupport.lab.panels import (
+    assistant,
+    base,
+    budget,
+    chunks,
+    citations,
+    controls,
+    cost,
+    deletion,
+    evidence,
+    filters,
+    life,
+    pictures,
+    search,
+)
 from labsupport.pipeline import LabError
 from labsupport.pipeline.answering import Answer, Claim
 from labsupport.pipeline.chunking import StructureChunker
@@ -71,6 +87,25 @@ def hire(desk):
     return Answer(True, "The deposit is $95; a shift lead may waive it.", claims), context
 
 
+class Scripted:
+    """Answers with these words, citing the first passage; `gate` holds it up after the first."""
+
+    name, model = "scripted", "none"
+
+    def __init__(self, words, gate=None, claims=None):
+        self.words, self.gate, self.claims, self.asked = words, gate, claims, []
+
+    def stream(self, question, context, *, prompt, intent):
+        self.asked.append(question)
+        for place, word in enumerate(self.words):
+            if place and self.gate:
+                assert self.gate.wait(20)
+            yield word
+        text = "".join(self.words)
+        claims = self.claims or (Claim(text, tuple(context.ids[:1])),)
+        yield Answer(True, text, claims, model=self.model)
+
+
 @pytest.fixture
 def panels(passages, desk):
     answer, context = hire(desk)
@@ -83,13 +118,14 @@ def panels(passages, desk):
         citations.CitationsPanel(answer, context, desk.store, TODAY),
         evidence.EvidencePanel(),
         life.LifePanel(desk.store.documents(), "2026-08-01"),
+        assistant.AssistantPanel(desk, None, TODAY, "H1", [DEPOSIT], Scripted(["The deposit ", "is $95."])),
         deletion.DeletionPanel([deletion.Step("Before", "", (Place("the folder", True, "hire-v2.md"),))]),
     ]
 
 
 def test_every_panel_keeps_the_rules(panels):
     for panel in panels:
-        inside = list(controls(panel))
+        inside = list(everything_in(panel))
         assert not any(isinstance(one, widgets.Output) for one in inside)
         assert re.fullmatch(r"\d+px", panel.view.layout.height) and panel.view.layout.overflow == "auto"
         assert all(one.continuous_update is False for one in inside if hasattr(one, "continuous_update")), panel
@@ -117,10 +153,10 @@ def test_a_notebook_is_given_the_widget_the_line_and_a_view_for_readers_without_
         assert "application/vnd.jupyter.widget-view+json" in bundle
 
 
-def controls(widget):
+def everything_in(widget):
     for child in getattr(widget, "children", ()):
         yield child
-        yield from controls(child)
+        yield from everything_in(child)
 
 
 # Colours: a mark must stand out from white and from the dark theme's background (WCAG 2.2, 1.4.11: 3:1).
@@ -267,7 +303,7 @@ def test_the_cut_and_its_numbers_can_be_chosen():
 def test_the_date_decides_which_version_is_found_and_the_last_day_counts(desk):
     panel = filters.FiltersPanel(desk, "deposit for a tiller", "2026-06-30", "public", [DEPOSIT])
     assert "found first: hire v1, Deposit" in repr(panel) and "not in force before 2026-07-01" in panel.shown.text
-    panel.day.value = filters.date(2026, 7, 1)
+    panel.day.value = date(2026, 7, 1)
     assert "found first: hire v2, Deposit" in repr(panel) and "not in force after 2026-06-30" in panel.shown.text
     panel.day.value = None
     assert "any date" in repr(panel) and "not in force" not in panel.shown.text
@@ -283,11 +319,11 @@ def test_staff_documents_are_found_by_staff_only(desk):
 
 def test_choosing_a_question_fills_the_box_and_typing_makes_it_ones_own(desk):
     panel = filters.FiltersPanel(desk, "late return", "2026-08-01", "staff", [DEPOSIT])
-    assert panel.question.value == base.OWN
+    assert panel.question.value == controls.OWN
     panel.question.value = "H1"
     assert panel.ask.value == DEPOSIT.text and DEPOSIT.text in panel.shown.text
     panel.ask.value = "tiller rates"
-    assert panel.question.value == base.OWN and "tiller rates" in panel.shown.text
+    assert panel.question.value == controls.OWN and "tiller rates" in panel.shown.text
     panel.ask.value = DEPOSIT.text
     assert panel.question.value == "H1"
 
@@ -343,9 +379,9 @@ def test_an_edited_id_is_caught(desk):
 def test_date_and_audience_are_part_of_the_check_and_nothing_of_a_staff_passage_is_named(desk):
     answer, context = hire(desk)
     panel = citations.CitationsPanel(answer, context, desk.store, TODAY)
-    panel.day.value = citations.date(2026, 6, 30)
+    panel.day.value = date(2026, 6, 30)
     assert f"not_in_force:{context.ids[0]}" in repr(panel)
-    panel.day.value, panel.audience.value = citations.date(2026, 8, 1), "public"
+    panel.day.value, panel.audience.value = date(2026, 8, 1), "public"
     assert f"not_allowed:{context.ids[1]}" in repr(panel)
     checked = panel.shown.text.split("Sent with the question")[0]
     assert "hire v2" in checked and "till v3" not in checked
@@ -355,6 +391,94 @@ def test_an_answer_without_claims_is_shown(desk):
     _, context = hire(desk)
     panel = citations.CitationsPanel(Answer(False, "The passages do not say."), context, desk.store, TODAY)
     assert repr(panel) == "CitationsPanel: 0 of 0 citations ok, not grounded"
+
+
+# Assistant
+
+GROUNDED = "answered, 1 claim, 1 of 1 citations ok, grounded"
+
+
+def test_an_answer_is_shown_as_it_is_written_and_checked_at_the_end(desk):
+    gate, views = threading.Event(), []
+    panel = assistant.AssistantPanel(desk, None, TODAY, answerer=Scripted(["The deposit ", "is $95."], gate), pace=0)
+    panel.view.observe(lambda change: views.append(change["new"]), names="value")
+    assert repr(panel) == "AssistantPanel: nothing asked yet"
+    panel.ask.value = "deposit for a tiller"
+    assert panel.send.disabled and not panel.stop.disabled
+    gate.set()
+    panel.wait()
+    assert panel.stop.disabled and not panel.send.disabled
+    assert any("searching" in view or "writing" in view for view in views)
+    assert repr(panel) == "AssistantPanel: question 1, “deposit for a tiller”: " + GROUNDED
+    assert "The deposit is $95." in panel.shown.text and "hire v2, Deposit" in panel.shown.text
+
+
+def test_an_answer_can_be_stopped(desk):
+    gate = threading.Event()
+    panel = assistant.AssistantPanel(desk, None, TODAY, answerer=Scripted(["One, ", "two."], gate), pace=0)
+    panel.ask.value = "deposit"
+    panel.stop.click()
+    gate.set()
+    panel.wait()
+    assert repr(panel).endswith("“deposit”: stopped") and "two." not in panel.shown.text
+    panel.answer("late return")
+    assert "question 2, “late return”: answered" in repr(panel)
+
+
+def test_a_conversation_is_remembered_until_a_new_one_begins(desk):
+    script = Scripted(["$95."])
+    panel = assistant.AssistantPanel(desk, None, TODAY, answerer=script)
+    panel.answer("How much is the deposit for a tiller?")
+    panel.answer("And how late can it be?")
+    assert "tiller" in script.asked[1] and "how late can it be?" in script.asked[1]
+    assert "Follows up on: How much is the deposit" in panel.shown.text and "Question 1:" in panel.shown.text
+    panel.fresh.click()
+    assert repr(panel) == "AssistantPanel: nothing asked yet"
+    panel.answer("And how late can it be?")
+    assert script.asked[2] == "And how late can it be?"
+
+
+def test_a_question_of_the_course_brings_its_date_its_reader_and_what_was_asked_before(desk):
+    later = Question("H2", "And when it comes back late?", "en", "2026-06-01", "public", True, "follow-up", "tune",
+                     history=("What does hiring a tiller cost?",))
+    script = Scripted(["$15."])
+    panel = assistant.AssistantPanel(desk, None, TODAY, "H2", [DEPOSIT, later], script)
+    assert (panel.day.value, panel.audience.value) == (date(2026, 6, 1), "public")
+    assert "hiring" in script.asked[0] and "comes back late?" in script.asked[0]
+    assert "hire v1" in panel.shown.text and "hire v2" not in panel.shown.text
+
+
+def test_a_wrong_citation_and_a_failing_answerer_are_shown(desk):
+    invented = Scripted(["Yes."], claims=(Claim("Yes.", ("000000000000",)),))
+    panel = assistant.AssistantPanel(desk, None, TODAY, answerer=invented)
+    assert "0 of 1 citations ok, not grounded, CHECK: missing_id:000000000000" in panel.answer("deposit").summary
+    panel.answerer = Scripted([1])
+    assert "broke off: TypeError" in panel.answer("deposit").summary
+    assert "empty" in panel.answer("  ").summary
+
+
+def test_pictures_are_those_of_the_corpus_and_no_others(tmp_path):
+    (tmp_path / "screens").mkdir()
+    (tmp_path / "screens" / "form.png").write_bytes(b"picture")
+    (tmp_path / "secret.png").write_bytes(b"secret")
+    assert pictures.read_picture("screens/form.png", tmp_path) == b"picture"
+    for odd in ("secret.png", "screens/../secret.png", "/etc/passwd", "screens/none.png", "screens/form.txt", "screens",
+                "https://example.org/screens/form.png", "data:image/png;base64,AAAA", "screens\\form.png", "\0.png",
+                "screens/" + "x" * 5000 + ".png", str(tmp_path / "secret.png")):
+        assert pictures.read_picture(odd, tmp_path) is None, odd
+    assert pictures.read_picture("screens/form.png", None) is None
+
+
+def test_a_link_becomes_a_picture_with_its_words_and_all_else_is_escaped(tmp_path):
+    (tmp_path / "screens").mkdir()
+    (tmp_path / "screens" / "form.png").write_bytes(b"picture")
+    text = 'See <b>here</b>: ![The "form"](screens/form.png) and ![a spy](https://example.org/x.png).'
+    html = pictures.answer_html(text, tmp_path)
+    assert '<img alt="The &quot;form&quot;" src="data:image/png;base64,cGljdHVyZQ==">' in html
+    assert "&lt;b&gt;here" in html and "example.org" not in html and "[picture: a spy]" in html
+    assert pictures.answer_words(text).endswith('[picture: The "form"] and [picture: a spy].')
+    for end in range(text.index("!["), text.index(")") + 1):
+        assert "screens/" not in pictures.answer_html(text[:end], tmp_path)
 
 
 # Document life

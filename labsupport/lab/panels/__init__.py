@@ -6,6 +6,7 @@ All names can be imported from here; a panel's module loads on first use.
 from importlib import import_module
 
 _HOMES = {
+    "assistant": "AssistantPanel assistant_panel assistant_view",
     "base": "Panel View",
     "budget": "BudgetPanel budget_panel budget_rows budget_view",
     "chunks": "ChunksPanel chunks_panel chunks_view",

@@ -13,7 +13,6 @@ from html import escape as escape  # every text of a document, a question or an 
 import ipywidgets as widgets
 
 from labsupport.pipeline import LabError
-from labsupport.pipeline.corpus import Question
 
 # Marks for "good", "bad" and "other", after Okabe and Ito, shifted until each has a contrast of 3:1 or more both on
 # white and on the dark theme's #111.
@@ -129,74 +128,6 @@ class Panel(widgets.VBox):
         """The widget; beside it the line that notebooks are compared by, and the view for readers without a kernel."""
         bundle = super()._repr_mimebundle_(**options) or {}
         return bundle | {"text/plain": repr(self), "text/html": self.shown.html}
-
-
-def label_width(width: str = "90px") -> dict[str, str]:
-    return {"description_width": width}
-
-
-def slider_row(description: str, value: int, low: int, high: int, step: int = 1, unit: str = "",
-               width: str = "90px") -> tuple[widgets.IntSlider, widgets.BoundedIntText, widgets.HBox]:
-    """A slider, the number box linked to it, and the row that holds both."""
-    slider = widgets.IntSlider(value=value, min=low, max=high, step=step, description=description, readout=False,
-                               continuous_update=False, style=label_width(width), layout=widgets.Layout(width="420px"))
-    box = _box(value, low, high, step, description)
-    widgets.link((slider, "value"), (box, "value"))
-    return slider, box, _row(slider, box, unit)
-
-
-def stops_row(description: str, value: int, stops: Sequence[int], unit: str = "",
-              width: str = "90px") -> tuple[widgets.SelectionSlider, widgets.BoundedIntText, widgets.HBox]:
-    """A slider over certain values and the number box beside it, which goes to the nearest of them."""
-    options = [(f"{stop:,}", stop) for stop in stops]
-    slider = widgets.SelectionSlider(options=options, value=value, description=description, readout=False,
-                                     continuous_update=False, style=label_width(width),
-                                     layout=widgets.Layout(width="420px"))
-    box = _box(value, min(stops), max(stops), stops[1] - stops[0], description)
-
-    def typed(change: dict) -> None:
-        slider.value = box.value = min(stops, key=lambda stop: abs(stop - change["new"]))
-
-    box.observe(typed, names="value")
-    widgets.dlink((slider, "value"), (box, "value"))
-    return slider, box, _row(slider, box, unit)
-
-
-OWN = "your own"
-
-
-def question_row(questions: Sequence[Question], first: str) -> tuple[widgets.Dropdown, widgets.Text, widgets.VBox]:
-    """A list of the course's questions, a box for one's own, and the rows that hold both.
-
-    The box counts. Choosing in the list fills it; typing into it sets the list to "your own", unless it is one of them.
-    `first` is the question to begin with, or its id.
-    """
-    texts = {question.qid: question.text for question in questions}
-    options = [(f"{qid}: {text}", qid) for qid, text in texts.items()]
-    chosen = widgets.Dropdown(options=[(OWN, OWN), *options], description="Question", style=label_width(),
-                              layout=widgets.Layout(width="98%"))
-    typed = widgets.Text(value=texts.get(first, first), description="Ask", continuous_update=False,
-                         placeholder="a question of your own", style=label_width(), layout=widgets.Layout(width="98%"))
-
-    def recognise(_change: object = None) -> None:
-        chosen.value = next((qid for qid, text in texts.items() if text == typed.value), OWN)
-
-    def fill(change: dict) -> None:
-        typed.value = texts.get(change["new"], typed.value)
-
-    recognise()
-    typed.observe(recognise, names="value")
-    chosen.observe(fill, names="value")
-    return chosen, typed, widgets.VBox([chosen, typed] if texts else [typed])
-
-
-def _box(value: int, low: int, high: int, step: int, description: str) -> widgets.BoundedIntText:
-    return widgets.BoundedIntText(value=value, min=low, max=high, step=step, continuous_update=False,
-                                  tooltip=f"{description}, as a number", layout=widgets.Layout(width="90px"))
-
-
-def _row(slider: widgets.Widget, box: widgets.Widget, unit: str) -> widgets.HBox:
-    return widgets.HBox([slider, box, widgets.Label(unit)], layout=widgets.Layout(flex_flow="row wrap"))
 
 
 def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable[int] = ()) -> str:

@@ -12,7 +12,8 @@ from labsupport.pipeline.chunking import Chunk
 from labsupport.pipeline.context import assemble, estimate_tokens, format_passage
 from labsupport.pipeline.corpus import Question
 
-from .base import Panel, View, escape, make_view, stops_row, table
+from .base import Panel, View, escape, make_view, table
+from .controls import stops_row
 
 BUDGETS = (*range(100, 1001, 50), 1500)
 NAME = "BudgetPanel"

@@ -17,7 +17,8 @@ from labsupport.pipeline.chunking import Chunk, make_chunker
 from labsupport.pipeline.corpus import Document
 from labsupport.pipeline.markdown import PlainText, to_plain
 
-from .base import Panel, View, escape, label_width, make_view, slider_row
+from .base import Panel, View, escape, make_view
+from .controls import label_width, slider_row
 
 NAME = "ChunksPanel"
 CUTS = (("Structure: along the headings", "structure"), ("Fixed: a number of words", "fixed"),

@@ -7,17 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import date
 
 import ipywidgets as widgets
 
 from labsupport.pipeline.answering import Answer, Claim
 from labsupport.pipeline.citations import Check, Checked, check_answer
 from labsupport.pipeline.context import Context
-from labsupport.pipeline.corpus import AUDIENCES
 from labsupport.pipeline.index import Filters, Index
 
-from .base import Panel, View, escape, label_width, make_view, table
+from .base import Panel, View, escape, make_view, table
+from .controls import asker_row, filters_from, label_width
 
 NAME = "CitationsPanel"
 AS_IT_IS = "as the answer has it"
@@ -99,7 +98,7 @@ class CitationsPanel(Panel):
     def __init__(self, answer: Answer, context: Context, index: Index, filters: Filters,
                  examples: Mapping[str, str] | None = None):
         self.answer, self.context, self.index = answer, context, index
-        wide = {"style": label_width("120px"), "layout": widgets.Layout(width="98%")}
+        wide = {"style": label_width(), "layout": widgets.Layout(width="98%")}
         self.claims = [
             widgets.Text(value=", ".join(claim.citations), description=f"Claim {place} cites", continuous_update=False,
                          placeholder="ids, with commas between them", **wide)
@@ -107,14 +106,9 @@ class CitationsPanel(Panel):
         ]
         self.examples = dict(examples or {})
         self.example = widgets.Dropdown(options=[AS_IT_IS, *self.examples], description="Try", **wide)
-        self.day = widgets.DatePicker(value=date.fromisoformat(filters.as_of) if filters.as_of else None,
-                                      description="On the day", style=label_width("120px"))
-        self.audience = widgets.Dropdown(options=AUDIENCES[::-1], value=filters.audience, description="Audience",
-                                         style=label_width(), layout=widgets.Layout(width="240px"))
+        self.day, self.audience, asker = asker_row(filters.as_of, filters.audience)
         self.example.observe(self._try, names="value")
-        wrap = widgets.Layout(flex_flow="row wrap")
-        rows = [*([self.example] if self.examples and self.claims else []), *self.claims,
-                widgets.HBox([self.day, self.audience], layout=wrap)]
+        rows = [*([self.example] if self.examples and self.claims else []), *self.claims, asker]
         super().__init__(rows, [*self.claims, self.day, self.audience], height=520)
 
     def _try(self, change: dict) -> None:
@@ -123,8 +117,8 @@ class CitationsPanel(Panel):
 
     def look(self) -> View:
         cited = [[one.strip() for one in box.value.split(",") if one.strip()] for box in self.claims]
-        filters = Filters(as_of=self.day.value.isoformat() if self.day.value else None, audience=self.audience.value)
-        return citations_view(with_citations(self.answer, cited), self.context, self.index, filters)
+        return citations_view(with_citations(self.answer, cited), self.context, self.index,
+                              filters_from(self.day, self.audience))
 
 
 def citations_panel(answer: Answer, context: Context, index: Index, filters: Filters,

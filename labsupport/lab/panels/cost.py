@@ -13,7 +13,8 @@ import ipywidgets as widgets
 from labsupport.pipeline import LabError
 from labsupport.pipeline.costs import HOSTED_REFERENCE_RUN, QUESTIONS_PER_DAY, Price
 
-from .base import Panel, View, escape, label_width, make_view, stops_row, table
+from .base import Panel, View, escape, make_view, table
+from .controls import label_width, stops_row
 
 NAME = "CostPanel"
 SIZES = (1, 5, 10, 20, 50, 75, 100, 150, 200, 300, 400, 500, 750, 1000)

@@ -20,7 +20,8 @@ from labsupport.pipeline.naive import CourseCopy, naive_sync
 from labsupport.pipeline.running import RunningProcess
 from labsupport.pipeline.updates import ingest
 
-from .base import Panel, View, escape, label_width, make_view, table
+from .base import Panel, View, escape, make_view, table
+from .controls import label_width
 
 NAME = "DeletionPanel"
 SIGNS = {True: "● found", False: "○ gone", None: "– not kept"}

@@ -15,7 +15,8 @@ from labsupport.pipeline.evidence import BORDER, CUTS, check, default_cases, rea
 from labsupport.pipeline.evidence_cases import Cases
 from labsupport.pipeline.evidence_context import BUDGET_WORDS
 
-from .base import Panel, View, escape, label_width, make_view, slider_row
+from .base import Panel, View, escape, make_view
+from .controls import label_width, slider_row
 
 NAME = "EvidencePanel"
 CSS = """

@@ -9,14 +9,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 
-import ipywidgets as widgets
-
 from labsupport.pipeline.chunking import Chunk
-from labsupport.pipeline.corpus import AUDIENCES, Question
+from labsupport.pipeline.corpus import Question
 from labsupport.pipeline.index import Filters
 from labsupport.pipeline.search import Retriever
 
-from .base import Panel, View, escape, label_width, make_view, question_row, table
+from .base import Panel, View, escape, make_view, table
+from .controls import asker_row, filters_from, question_row
 
 NAME = "FiltersPanel"
 
@@ -69,24 +68,29 @@ def _about(chunk: Chunk) -> tuple[str, str, str, str]:
 
 
 class FiltersPanel(Panel):
-    """Ask, choose a date and an audience. Controls: `.question` (list), `.ask`, `.day` (None: any), `.audience`."""
+    """Ask, choose a date and an audience. Controls: `.question` (list), `.ask`, `.day` (None: any), `.audience`.
 
-    def __init__(self, retriever: Retriever, question: str = "", as_of: str | None = None, audience: str = "staff",
+    A question of the course brings its own date and audience along, unless they are given.
+    """
+
+    def __init__(self, retriever: Retriever, question: str = "", as_of: str | None = None, audience: str | None = None,
                  questions: Sequence[Question] = (), method: str = "bm25"):
         self.retriever, self.method = retriever, method
-        self.question, self.ask, row = question_row(questions, question)
-        self.day = widgets.DatePicker(value=date.fromisoformat(as_of) if as_of else None, description="On the day",
-                                      style=label_width(), layout=widgets.Layout(width="280px"))
-        self.audience = widgets.Dropdown(options=AUDIENCES[::-1], value=audience, description="Audience",
-                                         style=label_width(), layout=widgets.Layout(width="240px"))
-        rows = [row, widgets.HBox([self.day, self.audience], layout=widgets.Layout(flex_flow="row wrap"))]
-        super().__init__(rows, [self.ask, self.day, self.audience], height=400)
+        self.day, self.audience, asker = asker_row(as_of, audience or "staff")
+        self.question, self.ask, row = question_row(questions, question, self._chosen)
+        if as_of:
+            self.day.value = date.fromisoformat(as_of)
+        self.audience.value = audience or self.audience.value
+        super().__init__([row, asker], [self.ask, self.day, self.audience], height=400)
+
+    def _chosen(self, question: Question) -> None:
+        self.day.value, self.audience.value = date.fromisoformat(question.as_of), question.audience
 
     def look(self) -> View:
-        as_of = self.day.value.isoformat() if self.day.value else None
-        return filters_view(self.retriever, self.ask.value, as_of, self.audience.value, self.method)
+        filters = filters_from(self.day, self.audience)
+        return filters_view(self.retriever, self.ask.value, filters.as_of, filters.audience, self.method)
 
 
-def filters_panel(retriever: Retriever, question: str = "", as_of: str | None = None, audience: str = "staff",
+def filters_panel(retriever: Retriever, question: str = "", as_of: str | None = None, audience: str | None = None,
                   questions: Sequence[Question] = (), method: str = "bm25") -> FiltersPanel:
     return FiltersPanel(retriever, question, as_of, audience, questions, method)

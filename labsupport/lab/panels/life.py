@@ -13,7 +13,8 @@ import ipywidgets as widgets
 from labsupport.pipeline import LabError
 from labsupport.pipeline.index import DocumentRow
 
-from .base import Panel, View, escape, label_width, make_view, slider_row
+from .base import Panel, View, escape, make_view
+from .controls import label_width, slider_row
 
 NAME = "LifePanel"
 SIGNS = {"in force": "✓", "not yet": "…", "ended": "✗"}

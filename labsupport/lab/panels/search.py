@@ -7,6 +7,7 @@ a cosine lies between -1 and 1, a fused score is made of ranks, and the reranker
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import ipywidgets as widgets
 
@@ -14,8 +15,9 @@ from labsupport.pipeline.corpus import Question
 from labsupport.pipeline.index import Filters
 from labsupport.pipeline.search import METHODS, Result, Results, Retriever
 
-from .base import Panel, View, escape, label_width, make_view, question_row, slider_row, table
+from .base import Panel, View, escape, make_view, table
 from .budget import has_answer
+from .controls import label_width, question_row, slider_row
 
 NAME = "SearchPanel"
 SCORES = {"bm25": ("BM25", ".2f"), "cosine": ("cosine", ".3f"), "rrf": ("RRF", ".4f"), "reranker": ("reranker", ".2f")}
@@ -45,7 +47,8 @@ def search_view(retriever: Retriever, question: str, k: int = 5, filters: Filter
     rows = [[str(rank + 1), *(_cell(found[name], rank, known) for name in METHODS)] for rank in range(k)]
     searched = dict.fromkeys(text for results in found.values() for text in results.searched)
     notes = list(dict.fromkeys(note for results in found.values() for note in results.notes))
-    said = [f"Searched: {' / '.join(searched)}", *notes]
+    used = found["bm25"].filters  # as applied: a question may name a day of delivery
+    said = [f"Searched: {' / '.join(searched)} ({used.as_of or 'any date'}, {used.audience})", *notes]
     meaning = [f"{name}: {what}" for name, what in WHAT.items()]
     star = ["★ holds the answer."] if known and known.facts else []
     body = (
@@ -91,7 +94,10 @@ def _listed(values: dict[str, str]) -> str:
 
 
 class SearchPanel(Panel):
-    """Ask and compare. Controls: `.question` (list), `.ask` (box), `.k` (slider, with its box), `.rewriting`."""
+    """Ask and compare. Controls: `.question` (list), `.ask` (box), `.k` (slider, with its box), `.rewriting`.
+
+    A question of the course is asked on its own date, for its own audience; `filters` are for all others.
+    """
 
     def __init__(self, retriever: Retriever, question: str = "", questions: Sequence[Question] = (),
                  filters: Filters | None = None, k: int = 5):
@@ -105,7 +111,8 @@ class SearchPanel(Panel):
 
     def look(self) -> View:
         known = self.questions.get(self.ask.value)
-        return search_view(self.retriever, self.ask.value, self.k.value, self.filters, known, self.rewriting.value)
+        filters = replace(self.filters, as_of=known.as_of, audience=known.audience) if known else self.filters
+        return search_view(self.retriever, self.ask.value, self.k.value, filters, known, self.rewriting.value)
 
 
 def search_panel(retriever: Retriever, question: str = "", questions: Sequence[Question] = (),
