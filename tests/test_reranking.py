@@ -1,7 +1,7 @@
 import pytest
 
 from labsupport.pipeline import LabError
-from labsupport.pipeline.reranking import load_reranker
+from labsupport.pipeline.reranking import QUESTION_TOKENS, load_reranker
 
 QUESTION = "How long may I leave the trigger released?"
 PASSAGES = [
@@ -23,6 +23,14 @@ def test_a_pair_scores_the_same_in_any_company():
     together = reranker.score(QUESTION, PASSAGES)
     assert [reranker.score(QUESTION, [text])[0] for text in PASSAGES] == together.tolist()
     assert reranker.score(QUESTION, PASSAGES[::-1]).tolist() == together[::-1].tolist()
+
+
+@pytest.mark.model
+def test_a_long_question_is_cut_where_the_reader_can_see_it():
+    reranker = load_reranker()
+    assert reranker.fit(QUESTION) == (QUESTION, False)
+    text, cut = reranker.fit("pump " * 400)
+    assert cut and text == ("pump " * QUESTION_TOKENS).strip()
 
 
 @pytest.mark.model

@@ -60,9 +60,9 @@ def test_any_string_gives_few_and_plain_terms(question):
 
 @pytest.mark.parametrize("question", ["🏡" * 100_000, "a and how " * 10_000, "pw 2400 " * 10_000, "\0'\"" * 30_000])
 def test_a_hundred_thousand_characters_take_no_time(question):
-    started = time.perf_counter()
+    started = time.process_time()
     keyword_terms(clean(question)[0])
-    assert time.perf_counter() - started < 0.5
+    assert time.process_time() - started < 0.5
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def narrow(retriever: Retriever, question: str, filters: Filters | None = None, 
     far = tuple((i, f"cosine {near[i]:.3f} is below {floors.similarity}") for i in chunks if i not in close)
     steps.append(Step("similarity floor", tuple((i, near[i]) for i in close), far))
 
-    read = _read(retriever, asked.queries, {i: chunks[i] for i in close})
+    read = _read(retriever, asked.queries, {i: chunks[i] for i in close}, notes)
     if len(read) < len(close):
         notes.append(f"The reranker reads {names(retriever.reranker.languages)}: other passages are kept or dropped "
                      "by their cosine and the words they hold.")
@@ -138,14 +138,15 @@ def floors_of(retriever: Retriever) -> Floors:
     return FLOORS[pair]
 
 
-def _read(retriever: Retriever, queries: Sequence[Query], chunks: dict[str, Chunk]) -> dict[str, float]:
+def _read(retriever: Retriever, queries: Sequence[Query], chunks: dict[str, Chunk],
+          notes: list[str]) -> dict[str, float]:
     """Reranker scores of what it can read, by chunk id; of several parts of a question the one that fits best."""
     languages = retriever.reranker.languages
-    readable = {i: chunk.text for i, chunk in chunks.items() if chunk.language in languages}
+    readable = {i: chunk for i, chunk in chunks.items() if chunk.language in languages}
     scores: dict[str, float] = {}
     for text in filter(None, (query.in_one_of(languages) for query in queries)):
-        for i, value in zip(readable, retriever.reranker.score(text, list(readable.values())), strict=True):
-            scores[i] = max(round(float(value), 4), scores.get(i, float("-inf")))
+        for i, score in zip(readable, retriever.read(text, list(readable.values()), notes), strict=True):
+            scores[i] = max(score, scores.get(i, float("-inf")))
     return scores
 
 

@@ -21,12 +21,14 @@ if TYPE_CHECKING:
     import numpy as np
 
 DEFAULT_RERANKER = RERANKER_EN.name
-MAX_TOKENS = 512
+MAX_TOKENS = 512  # of a pair
+QUESTION_TOKENS = 64  # of a question: twenty pairs of 512 tokens would take seconds
 
 
 class Reranker(Protocol):
     name: str
     languages: tuple[str, ...]  # languages it was trained on; others keep their first-stage order
+    # A reranker may have `fit(question) -> (text, cut)`, if it reads long questions in part only.
 
     def score(self, question: str, texts: Sequence[str]) -> np.ndarray: ...
 
@@ -52,10 +54,17 @@ class OnnxReranker:
     def __init__(self) -> None:
         self._loading = threading.Lock()
 
+    def fit(self, question: str) -> tuple[str, bool]:
+        """The beginning of `question` that is read, and whether anything was cut."""
+        with self._loading:
+            _, tokenizer = self._model
+        ends = [end for _, end in tokenizer.encode(question, add_special_tokens=False).offsets]
+        return (question[: ends[QUESTION_TOKENS - 1]], True) if len(ends) > QUESTION_TOKENS else (question, False)
+
     def score(self, question: str, texts: Sequence[str]) -> np.ndarray:
         """One logit per text: float32, shape (n,), in the order given.
 
-        Pairs are cut at 512 tokens, from the longer of the two; chunks and ordinary questions stay below.
+        A pair over 512 tokens is cut, from the longer of the two; a chunk and a question that fits stay below.
         """
         import numpy as np
 

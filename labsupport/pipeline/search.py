@@ -199,11 +199,20 @@ class Retriever:
             notes.append(f"The reranker reads {names(languages)}: what it cannot read keeps its place in hybrid.")
         if readable and text != query.text:
             notes.append(f"Reranked with: {text}")
-        scores = self.reranker.score(text, [chunks[chunk_id].text for chunk_id in readable])
-        ranking.add("reranker", [(i, round(float(score), 4)) for i, score in zip(readable, scores, strict=True)])
+        scores = self.read(text, [chunks[chunk_id] for chunk_id in readable], notes)
+        ranking.add("reranker", list(zip(readable, scores, strict=True)))
         best = iter(sorted(readable, key=lambda chunk_id: (-ranking.parts[chunk_id]["reranker"], chunk_id)))
         reranked = [next(best) if "reranker" in ranking.parts[chunk_id] else chunk_id for chunk_id in top]
         ranking.order = reranked + [chunk_id for chunk_id in ranking.order if chunk_id not in set(top)]
+
+
+    def read(self, question: str, chunks: Sequence[Chunk], notes: list[str]) -> list[float]:
+        """The reranker's scores, to four digits; a question longer than it reads is cut, with a note."""
+        fit = getattr(self.reranker, "fit", None)
+        text, cut = fit(question) if fit else (question, False)
+        if cut:
+            notes.append(f"The reranker reads the first {len(text)} characters of the question.")
+        return [round(float(score), 4) for score in self.reranker.score(text, [chunk.text for chunk in chunks])]
 
 
 def names(languages: Iterable[str]) -> str:
