@@ -187,9 +187,12 @@ def test_what_few_chunks_pass_is_searched_exactly(many, monkeypatch):
 
 
 @pytest.mark.parametrize("patience", [20000, 1])
-def test_a_filtered_search_finds_all_there_is(many, pg_server, patience):
+def test_a_filtered_search_finds_all_there_is(many, pg_server, monkeypatch, patience):
     """150 public chunks, all of them far away: the index goes on until it has them, or else the search is exact."""
-    pg_server.run(f"ALTER DATABASE postgres SET hnsw.max_scan_tuples = {patience}", url=many.url)
+    plain, exact = postgres_search.exact_query, []
+    monkeypatch.setattr(postgres_search, "exact_query", lambda *query: exact.append(query) or plain(*query))
+    settings = {"hnsw.max_scan_tuples": patience, "enable_seqscan": "off", "enable_sort": "off"}
+    pg_server.run(*(f"ALTER DATABASE postgres SET {name} = {value}" for name, value in settings.items()))
     try:
         with PostgresStore(many.url) as other:
             question = np.array([1, 0], dtype=np.float32)
@@ -198,7 +201,8 @@ def test_a_filtered_search_finds_all_there_is(many, pg_server, patience):
                 assert len(found) == min(limit, 150)
                 assert {chunk.audience for chunk in other.get([one for one, _ in found])} == {"public"}
     finally:
-        pg_server.run("ALTER DATABASE postgres RESET hnsw.max_scan_tuples", url=many.url)
+        pg_server.run(*(f"ALTER DATABASE postgres RESET {name}" for name in settings))
+    assert len(exact) == (3 if patience == 1 else 0)
 
 
 # One state at a time
@@ -241,6 +245,22 @@ def test_readers_see_the_old_index_or_the_new_one_when_the_tables_are_replaced(c
     for thread in threads:
         thread.join()
     assert faults == [] and seen == {8, 16}
+
+
+def test_who_is_reading_is_not_locked_out_while_new_tables_wait(course, pg_server):
+    small = FakeEmbedder("fake:8")
+    small.dimensions, small._vector = 8, lambda text: np.eye(1, 8, dtype=np.float32)[0]
+    writer = threading.Thread(target=lambda: ingest(course.corpus, course.index, small, rebuild=True))
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+    with opened(course.index) as reader:
+        with reader.snapshot():
+            writer.start()
+            while pg_server.run(waiting) == [(0,)]:
+                assert writer.is_alive()
+            assert len(reader.documents()) == 3 and len(reader.all_chunks()) == 6
+            assert reader.meta()["dimensions"] == "16"
+        writer.join()
+        assert reader.meta()["dimensions"] == "8"
 
 
 def test_a_lost_connection_is_made_anew(course, pg_server):

@@ -151,6 +151,7 @@ def test_a_broken_address_is_refused_without_repeating_it(url):
 def test_what_is_shown_of_an_address():
     assert shown("postgresql://u:pa55word@h:5433/db?sslmode=require") == "postgresql://u@h:5433/db"
     assert shown("postgres://h/db") == "postgresql://h/db"
+    assert Address("postgresql://u:pa55word@h/db").hide("a\nserver that says pa55word.") == "a server that says ***"
     assert shown("postgresql://u@/db?host=/tmp/x&password=pa55word") == "postgresql://u@/db?host=/tmp/x"
     assert shown("postgresql://a:1,b:2/db?target_session_attrs=prefer-standby") == "postgresql://a,b:1,2/db"
 
