@@ -13,6 +13,7 @@ import pytest
 from disk import remember_vectors, tree
 from test_workspace import BROKEN
 
+from labsupport.cli import run
 from labsupport.lab import snapshots
 from labsupport.lab.answers import Answers
 from labsupport.lab.exercises import modules
@@ -279,3 +280,31 @@ def test_the_files_can_be_read_by_people():
     first = json_lines((FOLDER / "base/chunks.jsonl").read_bytes())[0]
     assert {"chunk_id", "doc_id", "version", "section", "body"} <= first.keys()
     assert sum(len(data) for data in tree(FOLDER).values()) < 2_000_000
+
+
+def test_the_command_line(lab_home, tmp_path, capsys):
+    def said(*words):
+        code = run(["snapshot", *map(str, words)])
+        out = capsys.readouterr()
+        return code, (out.out + out.err).rstrip("\n")
+
+    assert said("restore", "end-of-m03") == (0, "end-of-m03 is now the workspace ws-0001")
+    assert said("restore", "end-of-m04") == (
+        0, "end-of-m04 is now the workspace ws-0002; ws-0001 is kept, `snapshot undo` goes back to it")
+    assert said("undo")[1].startswith("ws-0001 is the current workspace again; ws-0002 is kept")
+    code, listed = said("list")
+    assert listed.splitlines()[5] == "end-of-m06  36 documents, 185 chunks | changed: documents/gift-cards.md"
+    assert listed.splitlines()[-1] == "workspaces: ws-0001 (current), ws-0002" and len(listed.splitlines()) == 8
+    assert len(json.loads(said("list", "--json")[1])["snapshots"]) == 7
+    assert said("verify") == (0, "7 snapshots, each file as it was made.")
+    ada, bo, bad = (tmp_path / "class" / name for name in ("ada", "bo", "bad"))
+    assert said("restore", "end-of-m03", "--into", ada, bo)[1].splitlines() == [
+        f"{one.as_posix()}: end-of-m03 is now the workspace ws-0001" for one in (ada, bo)]
+    code, text = said("restore", "end-of-m04", "--all", tmp_path / "class")
+    assert code == 0 and text.count("is now the workspace ws-0002; ws-0001 is kept") == 2
+    bad.write_text("no folder")
+    code, text = said("restore", "end-of-m03", "--into", bad, "--json")
+    assert code == 1 and "cannot be written" in json.loads(text)[0]["fault"]
+    for words in (["restore", "end-of-m09"], ["restore", "end-of-m03", "ada"], ["restore"], ["undo"], ["nonsense"]):
+        code, text = said(*words)
+        assert code == 2 and len(text.splitlines()) == 1, words
