@@ -12,7 +12,7 @@ from typing import Any
 
 WIDTH = 90  # fits beside JupyterLab's file browser on a small laptop
 # The outputs of a notebook share one page, so this holds for every source shown in it.
-_PRE = ".jp-RenderedMarkdown pre"
+_PRE = ".jp-OutputArea .jp-OutputArea-output.jp-RenderedMarkdown pre"  # stronger than the rule of JupyterLab
 SCROLLED = f"<style>{_PRE}, {_PRE} code {{ white-space: pre; overflow-x: auto; }}</style>"
 WRAPPED = "white-space: pre-wrap; word-break: normal; overflow-wrap: anywhere; margin: 0;"
 
