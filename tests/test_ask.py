@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 from desk import WordReranker, WordVectors, build_desk, chunk_of
 
-from labsupport.pipeline import LabError
+from labsupport.pipeline import LabError, narrowing
 from labsupport.pipeline.answering import Answer, Claim, StreamingAnswerer, in_words
 from labsupport.pipeline.ask import AnswerCache, Asked, Found, ask, ask_stream, find
 from labsupport.pipeline.index import Filters
@@ -202,3 +202,20 @@ def test_even_a_search_that_forgot_the_filter_gives_the_public_nothing(retriever
     assert "shift lead" not in asked.found.prompt.user.split("# Question")[0]
 
 
+
+
+def test_the_grounded_path_shows_its_steps_and_may_find_nothing(retriever, monkeypatch):
+    monkeypatch.setitem(narrowing.FLOORS, ("word-vectors", "word-reranker"), narrowing.Floors(0.2, 2.0, 0.5))
+    asked = ask(DEPOSIT, retriever, Parrot(), filters=PUBLIC, method="narrow")
+    assert [step.name for step in asked.found.narrowing.steps][-1] == "restored"
+    assert asked.found.context.ids[0] == chunk_of(retriever.store, "hire", "2", "Deposit").chunk_id
+    assert asked.found.searched == (DEPOSIT,)
+    nothing = ask("Who painted the Mona Lisa?", retriever, Parrot(), filters=PUBLIC, method="narrow")
+    assert nothing.found.context.ids == []
+    assert not nothing.answer.answerable
+    assert "(no passage was found)" in nothing.found.prompt.text
+
+
+def test_an_unknown_method_is_refused(retriever):
+    with pytest.raises(LabError, match="Unknown method 'magic'"):
+        ask(DEPOSIT, retriever, Parrot(), filters=PUBLIC, method="magic")

@@ -7,13 +7,16 @@ from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from garden import count_tokens, document
 
 from labsupport.pipeline import LabError
 from labsupport.pipeline.answering import Answer, Answerer, load_answerer
+from labsupport.pipeline.chunking import StructureChunker
 from labsupport.pipeline.context import assemble
 from labsupport.pipeline.endpoint import FORMATS, EndpointAnswerer
 from labsupport.pipeline.prompting import build_prompt
 
+CONTEXT = assemble(StructureChunker(count_tokens).chunk(document("# Hedge trimmers\n\nReturn them in 30 days.\n")))
 KEY = "sk-garden-secret-42"
 REPLY = {
     "answerable": True,
@@ -112,13 +115,12 @@ def answerer(server, **options):
 
 
 def ask(who):
-    context = assemble([])
-    return who.answer("How long?", context, prompt=build_prompt("How long?", context), intent=None)
+    return who.answer("How long?", CONTEXT, prompt=build_prompt("How long?", CONTEXT))
 
 
 def test_the_answer_streams_and_its_pieces_are_the_answer(serve):
     server = serve(streamed())
-    pieces = list(answerer(server).stream("How long?", assemble([])))
+    pieces = list(answerer(server).stream("How long?", CONTEXT))
     answer = pieces.pop()
     assert isinstance(answer, Answer)
     assert sum(map(bool, pieces)) > 5
@@ -134,7 +136,7 @@ def test_the_answer_streams_and_its_pieces_are_the_answer(serve):
 
 def test_text_arrives_before_the_reply_is_finished(serve):
     server = serve(streamed(pause=0.02))
-    with closing(answerer(server).stream("How long?", assemble([]))) as pieces:
+    with closing(answerer(server).stream("How long?", CONTEXT)) as pieces:
         first = next(piece for piece in pieces if piece)
         assert REPLY["answer"].startswith(first)
         assert not server.gone.is_set()
@@ -144,11 +146,19 @@ def test_text_arrives_before_the_reply_is_finished(serve):
 def test_waiting_can_be_broken_off(serve):
     server = serve(lambda handler: time.sleep(3) or streamed()(handler))
     before, started = threading.active_count(), time.monotonic()
-    with closing(answerer(server, timeout=10).stream("How long?", assemble([]))) as pieces:
+    with closing(answerer(server, timeout=10).stream("How long?", CONTEXT)) as pieces:
         assert next(pieces) == ""
     assert time.monotonic() - started < 2
     assert not [thread for thread in threading.enumerate() if thread.name == "chat endpoint"]
     assert threading.active_count() <= before + 1  # the server's own thread still sleeps
+
+
+def test_without_passages_the_model_is_not_asked(serve):
+    server = serve(streamed())
+    *pieces, answer = answerer(server).stream("Combien de jours ?", assemble([]))
+    assert (answer.answerable, answer.claims, "".join(pieces)) == (False, (), answer.answer)
+    assert answer.answer.startswith("Les passages")
+    assert server.requests == []
 
 
 def test_a_server_that_does_not_stream(serve):
@@ -236,7 +246,7 @@ def test_a_reply_without_end_is_given_up(serve):
 
 def test_a_connection_that_breaks_off_is_told_from_an_answer(serve):
     server = serve(streamed(json.dumps(REPLY)[:60], finish=None, usage=False, done=False))
-    pieces = answerer(server).stream("How long?", assemble([]))
+    pieces = answerer(server).stream("How long?", CONTEXT)
     with pytest.raises(LabError, match="broke off after 60 characters"):
         list(pieces)
 

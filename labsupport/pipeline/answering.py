@@ -95,6 +95,12 @@ class StreamingAnswerer:
         return answer_from(self.stream(question, context, prompt=prompt, intent=intent))
 
 
+NOTHING = {
+    "en": "The passages found do not answer this question.",
+    "fr": "Les passages trouvés ne répondent pas à cette question.",
+}
+
+
 def in_words(text: str) -> Iterator[str]:
     """Cut a finished text into words with the spaces after them; joined they are the text again."""
     yield from re.findall(r"\S+\s*|\s+", text)

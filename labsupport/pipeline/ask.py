@@ -20,9 +20,12 @@ from labsupport.pipeline.citations import Checked, check_answer
 from labsupport.pipeline.context import DEFAULT_BUDGET, Context, assemble, estimate_tokens
 from labsupport.pipeline.index import Filters
 from labsupport.pipeline.intents import Intent, favour, route
+from labsupport.pipeline.narrowing import Narrowing, narrow
 from labsupport.pipeline.prompting import Prompt, build_prompt
-from labsupport.pipeline.search import Result, Retriever
+from labsupport.pipeline.search import METHODS, Result, Retriever
 
+NARROW = "narrow"  # the grounded path: few passages, each of them worth answering from, or none
+ASK_METHODS = (*METHODS, NARROW)
 DEFAULT_METHOD, DEFAULT_K = "rerank", 5
 # When a screen passage from below the best k matches strongly: its share of the best score, or a logit that says
 # "rather an answer than not".
@@ -46,6 +49,7 @@ class Found:
     notes: tuple[str, ...] = ()
     history: tuple[str, ...] = ()
     qid: str = ""
+    narrowing: Narrowing | None = None  # its steps, if the method is narrow
 
     @property
     def self_contained(self) -> str:
@@ -129,18 +133,28 @@ def find(
     budget: int = DEFAULT_BUDGET, filters: Filters | None = None, asked: str | None = None,
     history: Sequence[str] = (), qid: str = "",
 ) -> Found:
-    """Search and assemble: everything up to the prompt. Raises LabError for an empty question, as `route` does."""
+    """Search and assemble: everything up to the prompt. Raises LabError for an empty question and an unknown method.
+
+    `k` passages for a search; narrowing has a cap of its own.
+    """
     route(question)  # refuses an empty one, whatever was asked before
     intent = route(with_history(question, history))
     filters = filters or Filters()
     asked = asked or filters.as_of
-    results = retriever.search(question, method, k if intent.label == "concept" else 2 * k, filters, history)
-    best, more = results[:k], _strong(results[k:], results)
-    chunks = favour(intent, [result.chunk for result in best], more)
-    context = assemble(_allowed(chunks, filters), budget)
+    if method == NARROW:
+        narrowed = narrow(retriever, question, filters, history)
+        rewritten, _ = retriever.rewrite(question, filters, history)
+        searched, notes, applied = tuple(q.text for q in rewritten.queries), narrowed.notes, narrowed.filters
+        context = assemble(_allowed(favour(intent, narrowed.chunks), filters), budget, hits=narrowed.hits)
+    else:
+        narrowed = None
+        results = retriever.search(question, method, k if intent.label == "concept" else 2 * k, filters, history)
+        searched, notes, applied = results.searched, results.notes, results.filters
+        chunks = favour(intent, [result.chunk for result in results[:k]], _strong(results[k:], results))
+        context = assemble(_allowed(chunks, filters), budget)
     prompt = build_prompt(with_history(question, history), context, intent.posture, asked)
-    return Found(question, asked, results.filters, method, k, intent, results.searched, context, prompt,
-                 tuple(results.notes), tuple(history), qid)
+    return Found(question, asked, applied, method, k, intent, searched, context, prompt, tuple(notes), tuple(history),
+                 qid, narrowed)
 
 
 def ask_stream(

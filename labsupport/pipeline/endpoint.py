@@ -15,12 +15,13 @@ from dataclasses import replace
 from typing import Any
 
 from labsupport.pipeline import LabError
-from labsupport.pipeline.answering import Answer, StreamingAnswerer, timed
+from labsupport.pipeline.answering import NOTHING, Answer, StreamingAnswerer, timed
 from labsupport.pipeline.chat_client import ChatClient
 from labsupport.pipeline.context import Context, estimate_tokens
 from labsupport.pipeline.intents import Intent
 from labsupport.pipeline.prompting import Prompt, build_prompt
 from labsupport.pipeline.replies import ReplyReader, read_reply
+from labsupport.pipeline.terms import language_of
 
 URL, KEY, MODEL = "LAB_ENDPOINT_URL", "LAB_ENDPOINT_KEY", "LAB_ENDPOINT_MODEL"
 MAX_REPLY_TOKENS = 220
@@ -83,6 +84,11 @@ class EndpointAnswerer(StreamingAnswerer):
         self, question: str, context: Context, *, prompt: Prompt | None = None, intent: Intent | None = None
     ) -> Iterator[str | Answer]:
         started = time.perf_counter()
+        if not context.kept:
+            text = NOTHING[language_of(question)]
+            yield text
+            yield Answer(False, text, model=self.model, notes=("no passage was found: the model was not asked",))
+            return
         prompt = prompt or build_prompt(question, context, intent.posture if intent else "explaining")
         body = {
             "model": self.model, "messages": prompt.messages(), "temperature": 0, "max_tokens": self.max_tokens,

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from labsupport.pipeline import LabError
-from labsupport.pipeline.answering import Answer, Claim, StreamingAnswerer, in_words, timed
+from labsupport.pipeline.answering import NOTHING, Answer, Claim, StreamingAnswerer, in_words, timed
 from labsupport.pipeline.context import Context, estimate_tokens, word_set
 from labsupport.pipeline.embedding import fit_question, load_embedder
 from labsupport.pipeline.intents import Intent
@@ -38,10 +38,6 @@ _TO_A_PROGRAM = re.compile(
     r"|\b(?:AI|chat|language) (?:assistants?|models?|tools?|bots?)\b",
     re.IGNORECASE,
 )
-_NOTHING = {
-    "en": "The passages found do not answer this question.",
-    "fr": "Les passages trouvés ne répondent pas à cette question.",
-}
 
 
 @dataclass(frozen=True)
@@ -96,7 +92,7 @@ class ExtractiveAnswerer(StreamingAnswerer):
             if intent is not None and intent.posture == "pointing":
                 text = "\n\n".join([text, *pictures(chosen[0].sentence.chunk)[:1]])
         else:
-            text = _NOTHING[language_of(question)]
+            text = NOTHING[language_of(question)]
         yield from in_words(text)
         claims = tuple(Claim(rated.sentence.text, (rated.sentence.chunk.chunk_id,)) for rated in chosen)
         sizes = {"tokens_in": estimate_tokens(question) + context.tokens, "tokens_out": estimate_tokens(text)}
@@ -120,15 +116,14 @@ class ExtractiveAnswerer(StreamingAnswerer):
         return chosen[:MOST_SENTENCES], list(dict.fromkeys(notes))
 
     def _part(self, query: Query, wanted: Sequence[Sentence], notes: list[str]) -> list[Rated]:
-        """The sentences for one part of the question. What the language of the best passage is rated by goes first."""
+        """The sentences for one part of the question. Passages in its own language go first, untranslated."""
         languages = set(self.reranker.languages)
         known = query.language in languages or bool(query.translated)
         readable = [one for one in wanted if known and one.chunk.language in languages]
         rest = [one for one in wanted if one not in readable]
-        pools = [(readable, False), (rest, True)]
-        for pool, by_embedding in pools if not rest or wanted[0] in readable else reversed(pools):
-            if not pool:
-                continue
+        pools = [(pool, by_embedding) for pool, by_embedding in ((readable, False), (rest, True)) if pool]
+        pools.sort(key=lambda pool: all(one.chunk.language != query.language for one in pool[0]))
+        for pool, by_embedding in pools:
             if by_embedding:
                 notes.append(f"the reranker reads {', '.join(languages)} only: the rest rated by {self.embedder.name}")
             limits = thresholds(self.embedder.name if by_embedding else self.reranker.name)
