@@ -24,6 +24,12 @@ SETTINGS = {
     "@jupyterlab/docmanager-extension/plugin": {"autosave": False},
 }
 
+MOST_PIXELS = 16_000
+TALL = """() => {
+  const cells = [...document.querySelectorAll('.jp-WindowedPanel-outer .jp-Cell')].map(e => e.getBoundingClientRect());
+  return Math.ceil(Math.max(...cells.map(r => r.bottom)) - Math.min(...cells.map(r => r.top))) + 140;
+}"""
+
 
 def chromium_path() -> str | None:
     """The browser to use: CHROMIUM in the environment, or the first found of the usual names."""
@@ -84,7 +90,7 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-def _wait_for(address: str, server: subprocess.Popen, log: Path, seconds: int = 60) -> None:
+def _wait_for(address: str, server: subprocess.Popen, log: Path, seconds: int = 120) -> None:
     end = time.monotonic() + seconds
     while time.monotonic() < end and server.poll() is None:
         try:
@@ -103,7 +109,7 @@ class Notebook:
         self.page = self.context.new_page()
         self.problems: list[str] = []  # what the browser's console reports as an error
         self.page.on("pageerror", lambda error: self.problems.append(str(error)))
-        self.page.set_default_timeout(60_000)
+        self.page.set_default_timeout(120_000)
         self.page.goto(f"{address}/tree/{path}?token={token}&reset")
         self.page.wait_for_function("window.jupyterapp?.shell.currentWidget?.content?.widgets?.length > 0")
         self.page.wait_for_function("jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'idle'")
@@ -117,7 +123,7 @@ class Notebook:
         """Run every cell and wait until the last is done."""
         self.page.set_default_timeout(seconds * 1000)
         self.page.evaluate("() => jupyterapp.commands.execute('notebook:run-all-cells')")
-        self.page.set_default_timeout(60_000)
+        self.page.set_default_timeout(120_000)
 
     def errors(self) -> list[str]:
         """Exceptions in the outputs, and widgets that could not be shown."""
@@ -126,13 +132,67 @@ class Notebook:
         broken = self.page.get_by_text("Error displaying widget").all_inner_texts()
         return [*shown, *broken, *self.problems]
 
+    def panels(self):
+        """The panels of the notebook, in order."""
+        vbox = ".jp-OutputArea-output .widget-vbox:not(.widget-vbox .widget-vbox)"
+        return self.page.locator(vbox).filter(has=self.page.locator(".said"))
+
     def panel(self, at: int = 0):
-        """The panel that stands at this place among the panels of the notebook."""
-        return self.page.locator(".jp-OutputArea-output .widget-vbox:not(.widget-vbox .widget-vbox)").nth(at)
+        return self.panels().nth(at)
+
+    def settle(self) -> None:
+        """Wait until the kernel has done what a control asked for."""
+        self.page.wait_for_timeout(120)
+        self.page.wait_for_function("jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === 'idle'")
+        self.page.wait_for_timeout(60)
+
+    def move_controls(self, panel) -> list[str]:
+        """Use every control of a panel by keyboard; gives what the panel said before and after each."""
+        said = [panel.locator(".said").inner_text()]
+
+        def note() -> None:
+            self.settle()
+            said.append(panel.locator(".said").inner_text())
+
+        for handle in panel.get_by_role("slider").all():
+            before = handle.get_attribute("aria-valuenow")
+            handle.press("ArrowRight")
+            if handle.get_attribute("aria-valuenow") == before:
+                handle.press("ArrowLeft")
+            note()
+        for box in panel.locator("input[type=number]:not([disabled])").all():
+            box.press("ArrowUp")
+            box.press("Enter")
+            note()
+        for box in panel.locator("select").all():
+            values = box.evaluate("box => [...box.options].map(option => option.value).filter(v => v !== box.value)")
+            if values:
+                box.select_option(values[0])
+                note()
+        for box in panel.locator("input[type=text]").all():
+            box.fill("How do I return an item?")
+            box.press("Enter")
+            note()
+        for box in panel.locator("input[type=date]").all():
+            box.fill("2026-11-02")
+            note()
+        for box in panel.locator("input[type=checkbox]").all():
+            box.press("Space")
+            note()
+        panel.get_by_text("Show as text").press("Enter")
+        panel.locator("pre").last.wait_for()
+        note()
+        return said
+
+    def cut_off(self, panel) -> list[str]:
+        """What is wider than the place it has: text that a reader would not see, or would have to scroll to."""
+        return panel.locator(".widget-html, .widget-html-content, button, .widget-label, table").evaluate_all(
+            "all => all.filter(e => e.scrollWidth > e.clientWidth + 1 && e.clientWidth).map(e => e.className + ': ' "
+            "+ e.innerText.slice(0, 60))")
 
     def says(self, panel, text: str) -> None:
         """Wait until the first line of the panel's view holds this text."""
-        panel.locator(".said").filter(has_text=text).wait_for(timeout=20_000)
+        panel.locator(".said").filter(has_text=text).wait_for(timeout=60_000)
 
     def theme(self, name: str) -> None:
         """light or dark."""
@@ -147,9 +207,10 @@ class Notebook:
         if of is not None:
             of.screenshot(path=path)
             return path
-        tall = self.page.evaluate("() => document.querySelector('.jp-WindowedPanel-outer').scrollHeight + 120")
         size = self.page.viewport_size
-        self.page.set_viewport_size({"width": size["width"], "height": min(int(tall), 12_000)})
+        self.page.set_viewport_size({"width": size["width"], "height": min(self.page.evaluate(TALL), MOST_PIXELS)})
+        self.page.evaluate("() => document.querySelector('.jp-WindowedPanel-outer').scrollTo(0, 0)")
+        self.page.wait_for_timeout(300)
         self.page.screenshot(path=path)
         self.page.set_viewport_size(size)
         return path

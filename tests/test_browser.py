@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import nbformat
@@ -22,6 +23,32 @@ chunker = StructureChunker(count_tokens)
 chunks = {{chunk.chunk_id: chunk for document in read_documents(corpus) for chunk in chunker.chunk(document)}}
 BudgetPanel([chunks[one] for one in {ids!r}], question)'''
 
+DESK = '''import tempfile
+from pathlib import Path
+from desk import WordReranker, WordVectors, build_desk
+from garden import document
+from test_panels import BLADES, DEPOSIT, MOWER, TODAY, TRIMMER, Scripted, hire
+from labsupport.lab.charts import cost_chart, life_chart
+from labsupport.lab.panels import *
+from labsupport.pipeline.search import Retriever
+from labsupport.pipeline.store import Store
+corpus, index = build_desk(Path(tempfile.mkdtemp()))
+retriever = Retriever(Store(index), WordVectors(), WordReranker())
+guides = [document(MOWER, doc_id="mower"), document(TRIMMER, doc_id="trimmer")]
+copy = type("Copy", (), dict(zip(("corpus", "index"), build_desk(Path(tempfile.mkdtemp())))))
+answer, context = hire(retriever)'''
+PANELS = [
+    "CostPanel(480, 12_000, 40)",
+    "ChunksPanel(guides, WordVectors(), cut='overlap')",
+    "FiltersPanel(retriever, 'H1', questions=[DEPOSIT])",
+    "SearchPanel(retriever, 'H1', [DEPOSIT], TODAY, k=3)",
+    "CitationsPanel(answer, context, retriever.store, TODAY, {'one digit missing': context.ids[0][1:]})",
+    "EvidencePanel(question='train')",
+    "LifePanel(retriever.store.documents(), '2026-08-01')",
+    "DeletionPanel(deletion_steps(copy, 'till', WordVectors()))",
+    "AssistantPanel(retriever, corpus, TODAY, 'H1', [DEPOSIT], Scripted(['The deposit ', 'is $95.']))",
+]
+
 
 @pytest.fixture(scope="module")
 def browser():
@@ -36,17 +63,20 @@ def browser():
 
 @pytest.fixture(scope="module")
 def lab(browser, tmp_path_factory):
-    """Opens notebooks, given as a list of cells, in one JupyterLab."""
+    """Opens notebooks, given as a file or as a list of cells, in one JupyterLab with an empty LAB_HOME."""
     folder, scratch = tmp_path_factory.mktemp("notebooks"), tmp_path_factory.mktemp("jupyterlab")
     env = {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")]), "LAB_HOME": str(scratch / "home")}
     with start_jupyterlab(folder, scratch, env) as (address, token):
 
-        def open_notebook(name: str, cells: list[str]) -> Notebook:
+        def open_notebook(source: Path | list[str]) -> Notebook:
+            if isinstance(source, Path):
+                shutil.copy(source, folder)
+                return Notebook(browser, address, token, source.name)
             kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-            notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells],
+            notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in source],
                                                 metadata={"kernelspec": kernel})
-            nbformat.write(notebook, folder / name)
-            return Notebook(browser, address, token, name)
+            nbformat.write(notebook, folder / "cells.ipynb")
+            return Notebook(browser, address, token, "cells.ipynb")
 
         yield open_notebook
 
@@ -60,7 +90,7 @@ def pictures(tmp_path):
 def test_the_budget_slider_moves_by_key_and_by_number(lab, pictures):
     figures = json.loads((ROOT / "tests" / "figures.json").read_text(encoding="utf-8"))
     ids = [passage["chunk_id"] for passage in figures["q30"]["passages"]]
-    notebook = lab("budget.ipynb", [Q30.format(corpus=str(ROOT / "corpus"), ids=ids)])
+    notebook = lab([Q30.format(corpus=str(ROOT / "corpus"), ids=ids)])
     notebook.run_all()
     panel = notebook.panel()
     notebook.says(panel, "Budget 1,500: 4 of 5 passages, 617 tokens")
@@ -87,5 +117,39 @@ def test_the_budget_slider_moves_by_key_and_by_number(lab, pictures):
     for theme in ("light", "dark"):
         notebook.theme(theme)
         assert notebook.picture(pictures / f"budget-{theme}.png", of=panel).stat().st_size > 10_000
+    assert notebook.errors() == []
+    notebook.close()
+
+
+def test_every_panel_answers_to_each_of_its_controls(lab, pictures):
+    charts = ["cost_chart(480, 12_000, 40)", "life_chart(retriever.store.documents(), '2026-08-01')"]
+    notebook = lab([DESK, *PANELS, *charts])
+    notebook.run_all()
+    notebook.page.wait_for_function(f"document.querySelectorAll('.widget-vbox .said').length >= {len(PANELS)}")
+    for theme in ("light", "dark"):
+        notebook.theme(theme)
+        notebook.picture(pictures / f"panels-{theme}.png")
+    for at, source in enumerate(PANELS):
+        panel = notebook.panel(at)
+        assert notebook.cut_off(panel) == [], source
+        assert len(set(notebook.move_controls(panel))) > 1, source
+    assert notebook.page.locator(".lab-chart img").count() == len(charts)
+    notebook.picture(pictures / "panels-moved.png")
+    assert notebook.errors() == []
+    notebook.close()
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("[0-9]*.ipynb")), ids=lambda path: path.stem)
+def test_a_notebook_runs_from_top_to_bottom_and_its_panels_move(lab, pictures, path):
+    notebook = lab(path)
+    assert notebook.problems == []
+    notebook.run_all(300)
+    for at in range(notebook.panels().count()):
+        panel = notebook.panel(at)
+        assert notebook.cut_off(panel) == []
+        assert len(set(notebook.move_controls(panel))) > 1, f"panel {at + 1}"
+    for theme in ("light", "dark"):
+        notebook.theme(theme)
+        assert notebook.picture(pictures / f"{path.stem}-{theme}.png").stat().st_size > 50_000
     assert notebook.errors() == []
     notebook.close()

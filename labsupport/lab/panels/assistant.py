@@ -160,7 +160,7 @@ class AssistantPanel(Panel):
         try:
             self._follow(turn, history, pace)
         except LabError as error:
-            turn.end = str(error)
+            turn.end = str(error).rstrip(".")
         except Exception as error:  # any answerer may be plugged in; in a thread nobody would see what it raises
             turn.end = f"broke off: {type(error).__name__}: {error}"
         self.refresh()

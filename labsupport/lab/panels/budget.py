@@ -93,12 +93,12 @@ def budget_view(passages: Sequence, budget: int = 300, question: Question | None
 
 def _html(rows: list[Row], budget: int, used: int, question: Question | None) -> str:
     asked = f"<p>{escape(question.text)}</p>" if question else ""
-    parts = "".join(
+    parts = " ".join(
         f'<span class="{"holds" if row.answer else "lacks"}" style="width: {100 * row.tokens / budget:.2f}%" '
         f'title="passage {row.rank}, {row.tokens} tokens">{"★ " if row.answer else ""}{row.rank}</span>'
         for row in rows if row.kept
     )
-    free = f'<span class="free">{budget - used:,} free</span>' if budget > used else ""
+    free = f'<span class="free">({budget - used:,} free)</span>' if budget > used else ""
     label = f"{used} of {budget} tokens used by passages {', '.join(str(row.rank) for row in rows if row.kept)}"
     cells = [
         [str(row.rank), f'<span class="id">{row.chunk.chunk_id}</span>', escape(row.chunk.label),
@@ -111,7 +111,7 @@ def _html(rows: list[Row], budget: int, used: int, question: Question | None) ->
     heads = ["Rank", "Id", "Document", "Section", "Tokens", *(["Answer"] if question else []), "Kept or dropped"]
     passages = table("Passages in the order of the search", heads, cells, numbers=[0, 4])
     return (
-        f'{asked}<div class="lab-bar" role="img" aria-label="{escape(label)}">{parts}{free}</div>'
+        f'{asked}<div class="lab-bar" role="img" aria-label="{escape(label)}">{parts} {free}</div>'
         f'<p class="quiet">{used:,} of {budget:,} estimated tokens used. In the bar: the ranks of the passages kept'
         f"{', ★ holds the answer' if question else ''}.</p>{passages}"
     )

@@ -30,7 +30,7 @@ WHAT = {
 
 CSS = """
 .lab-panel.lab-panel .lab-four table { table-layout: fixed; }
-.lab-panel.lab-panel .lab-four th:first-child { width: 2.6em; }
+.lab-panel.lab-panel .lab-four th:first-child { width: 3.4em; }
 """
 
 
