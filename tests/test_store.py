@@ -288,6 +288,8 @@ def test_vectors_in_memory_follow_the_index_unless_told_not_to(store):
     store.replace(add=[make_entry("a", "One.")])
     with again(store) as reader:
         first = reader.dense(np.array([1, 0]), STAFF, 9)
+        held = reader._matrix
+        assert reader.dense(np.array([1, 0]), STAFF, 9) == first and reader._matrix is held  # not read again
         reader.check_generation = False
         store.replace(remove=[("a", "2")])
         assert reader.dense(np.array([1, 0]), STAFF, 9) == first  # found, and no longer there

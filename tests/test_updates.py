@@ -293,14 +293,18 @@ def test_an_unreadable_file_is_a_fault_not_a_deletion(course, monkeypatch):
     course.refused("documents/hedge.md: cannot be read \\(Permission denied\\)")
 
 
-def test_a_file_that_goes_while_it_is_read_counts_as_gone(course, monkeypatch):
+def test_a_file_that_goes_while_the_folder_is_read_counts_as_gone(course, monkeypatch):
+    write(course.corpus, "tiller.md", text("tiller", BLADE))  # there is something to do, so the folder is read in full
+    looked = []
+
     def read(self, name, path, plain=FileHashes.read):
-        if name.endswith("hedge.md"):
-            Path(path).unlink(missing_ok=True)
+        looked.append(name)
+        if name.endswith("hedge.md") and looked.count(name) == 2:
+            Path(path).unlink()
         return plain(self, name, path)
 
     monkeypatch.setattr(FileHashes, "read", read)
-    assert course.lines()[1:] == ["  removed: documents/hedge.md"]
+    assert course.lines()[1:] == ["  updated: documents/tiller.md", "  removed: documents/hedge.md"]
 
 
 # Another model, another chunker, a rebuild
@@ -423,6 +427,28 @@ def test_a_document_the_model_fails_on_keeps_its_earlier_state(course):
     course.embedder._vector = plain
     assert course.lines() == ["0 added, 1 updated, 2 unchanged, 0 removed | chunks: +2 -3",
                               "  updated: documents/hedge.md"]
+
+
+@pytest.mark.parametrize("name, version", [("lawn.md", "2"), ("mower.md", "3")])
+def test_a_renamed_or_renewed_document_the_model_fails_on_keeps_its_earlier_state(course, name, version):
+    plain = course.embedder._vector
+
+    def fail(content):
+        if "poison" in content:
+            raise RuntimeError("cannot read poison")
+        return plain(content)
+
+    course.embedder._vector = fail
+    (course.folder / "mower.md").unlink()
+    write(course.corpus, name, text("mower", "## Blade\n\nNo poison.\n", version=version))
+    write(course.corpus, "pump.md", text("pump"))
+    assert course.lines()[:2] == ["1 added, 0 updated, 2 unchanged, 0 removed | chunks: +2 -0",
+                                  "  added: documents/pump.md"]
+    assert course.found("sharpen")[0] == ["mower"]
+    course.embedder._vector = plain
+    assert course.lines()[0] == ("1 added, 0 updated, 3 unchanged, 1 removed | chunks: +1 -1" if name == "lawn.md" else
+                                 "0 added, 1 updated, 3 unchanged, 0 removed | chunks: +1 -1")
+    check(course.index)
 
 
 @pytest.mark.parametrize("bad", [RuntimeError("no weights"), MemoryError(), KeyboardInterrupt(), "short", "nan"])
