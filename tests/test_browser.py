@@ -112,6 +112,7 @@ def test_the_budget_slider_moves_by_key_and_by_number(lab, pictures):
     notebook.says(panel, "Budget 300: 2 of 5 passages, 196 tokens")
     assert slider.get_attribute("aria-valuenow") == "4.0"
 
+    notebook.picture(pictures / "panel.png", of=panel)  # docs/panel.png is this one
     panel.get_by_text("Show as text").press("Enter")
     panel.locator("pre").filter(has_text="2. [d9a5bd8ea531] warranty-policy v5").wait_for()
     for theme in ("light", "dark"):

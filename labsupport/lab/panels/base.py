@@ -43,8 +43,9 @@ STYLE = """<style>
 .lab-panel .bad { border-left: 4px dashed #cf6a1d; }
 .lab-panel .other { border-left: 4px dotted #a3679d; }
 .lab-panel .trouble { border: 1px dashed #cf6a1d; padding: 6px 10px; }
-.lab-panel.lab-panel pre { white-space: pre-wrap; color: inherit; background: transparent; font-size: 0.92em;
-  margin: 4px 0; font-family: var(--jp-code-font-family, var(--vscode-editor-font-family, monospace)); }
+.lab-panel.lab-panel pre { white-space: pre-wrap; word-break: normal; overflow-wrap: anywhere; color: inherit;
+  background: transparent; font-size: 0.92em; margin: 4px 0;
+  font-family: var(--jp-code-font-family, var(--vscode-editor-font-family, monospace)); }
 </style>"""
 
 BORDER = "1px solid var(--jp-border-color2, var(--vscode-widget-border, rgba(128, 128, 128, 0.5)))"

@@ -23,8 +23,8 @@ CHANGING, ALL = "those with an end date or several versions", "all"
 CSS = """
 .lab-life { display: grid; grid-template-columns: max-content 1fr max-content; gap: 5px 12px; align-items: center; }
 .lab-life .line { position: relative; height: 16px; background: rgba(128, 128, 128, 0.14); }
-.lab-life .span { position: absolute; top: 3px; height: 10px; background: #1f88c4; }
-.lab-life .span.not, .lab-life .span.ended { height: 8px; background: transparent; border: 1px dashed #cf6a1d; }
+.lab-life .span { position: absolute; box-sizing: border-box; top: 3px; height: 10px; background: #1f88c4; }
+.lab-life .span.not, .lab-life .span.ended { background: transparent; border: 1px dashed #cf6a1d; }
 .lab-life .day { position: absolute; top: -3px; bottom: -3px; width: 0; border-left: 2px dotted currentColor; }
 """
 
@@ -61,7 +61,7 @@ def life_view(documents: Sequence[DocumentRow], as_of: str) -> View:
             f'<span>{escape(row.label)}</span><div class="line" role="img" aria-label="{escape(row.label)}, from '
             f'{row.effective_from}, {until}"><div class="span {state.split()[0]}" style="left: {left:.2f}%; width: '
             f'{right - left:.2f}%"></div><div class="day" style="left: {place(day(as_of)):.2f}%"></div></div>'
-            f"<span>{SIGNS[state]} {state}, {row.effective_from} {until}</span>"
+            f"<span>{SIGNS[state]} {state}: {row.effective_from}{' ' if row.effective_to else ', '}{until}</span>"
         )
         lines.append(f"{row.label}: {state}; from {row.effective_from}, {until}")
     summary = f"{as_of}: {alive} of {len(documents)} document versions in force"
