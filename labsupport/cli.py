@@ -5,6 +5,7 @@ Exit codes: 0 done, 1 the work found a fault, 2 bad usage or input (nothing was 
 
 import sys
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -186,10 +187,28 @@ def doctor(context: typer.Context) -> int:
 def serve(
     host: Annotated[str, typer.Option(help="Where to listen; loopback unless you know better.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="The port; 0 takes a free one.")] = 8000,
+    tokens: Annotated[Path | None, typer.Option(metavar="FILE", help="Tokens of staff, made by `token`.")] = None,
+    answerer: Annotated[str | None, typer.Option(help="extractive or endpoint.")] = None,
+    method: Annotated[str, typer.Option(help="bm25, dense, hybrid, rerank or narrow.")] = "rerank",
+    name: Annotated[list[str] | None, typer.Option(help="A further host name to answer to, as behind a proxy.")] = None,
+    log_questions: Annotated[bool, typer.Option(help="Write the text of questions to the log.")] = False,
     corpus: Corpus = DEFAULT_CORPUS,
     index: Index = DEFAULT_INDEX,
 ) -> None:
     """Serve the assistant: a chat page, and conversations that stream."""
     from labsupport.service.server import serve as run_server
 
-    run_server(corpus=corpus, index=index, host=host, port=port)
+    with open_index(index) as store:
+        run_server(store, corpus, host, port, answerer, method, tokens, tuple(name or ()), log_questions)
+
+
+@app.command()
+def token(
+    name: Annotated[str, typer.Argument(help="Whose token it is.")],
+    audience: Annotated[str, typer.Option(help="staff or public.")] = "staff",
+    file: Annotated[Path, typer.Option(metavar="FILE", help="The file of tokens.")] = Path("tokens.jsonl"),
+) -> None:
+    """Make a token for the service and print it, once; the file keeps only its hash."""
+    from labsupport.service.access import new_token
+
+    print(new_token(file, name, audience))

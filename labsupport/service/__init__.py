@@ -1,1 +1,4 @@
+"""The assistant as a service: submit a question, then follow the answer as a stream.
 
+access → limits → conversations → app → server. The pipeline does the work; nothing of it is done again here.
+"""

@@ -1,0 +1,61 @@
+"""The course's assistant behind the service: one retriever, one answerer, shared by all workers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+from labsupport.pipeline.answering import Answerer
+from labsupport.pipeline.ask import DEFAULT_METHOD, AnswerCache, Asked, Found, ask_stream
+from labsupport.pipeline.context import estimate_tokens
+from labsupport.pipeline.search import Retriever
+from labsupport.service.conversations import Conversation, Event
+
+
+class Assistant:
+    """Turns a conversation into events. The retriever and the answerer are used by several threads in turn."""
+
+    def __init__(self, retriever: Retriever, answerer: Answerer, method: str = DEFAULT_METHOD, cached: int = 256):
+        self.retriever, self.answerer, self.method = retriever, answerer, method
+        self.cache = AnswerCache(cached)
+
+    def events(self, conversation: Conversation) -> Iterator[Event]:
+        """passages, token …, answer. Closing the iterator stops the search or the model behind it."""
+        steps = ask_stream(
+            conversation.question, self.retriever, self.answerer, cache=self.cache, method=self.method,
+            filters=conversation.options["filters"],
+        )  # fmt: skip
+        with closing(steps):
+            for step in steps:
+                if isinstance(step, Found):
+                    yield "passages", passages(step)
+                elif isinstance(step, Asked):
+                    yield "answer", step.as_dict()
+                else:
+                    yield ("token", {"text": step}) if step else ("working", {})
+
+    def health(self) -> dict[str, Any]:
+        documents = self.retriever.store.documents()
+        return {"documents": len(documents), "chunks": sum(row.chunks for row in documents),
+                "answerer": self.answerer.name}
+
+    def close(self) -> None:
+        self.retriever.store.close()
+
+
+def passages(found: Found) -> dict[str, Any]:
+    """What the answer will be drawn from, with the text of each passage: a reader can open every citation."""
+    context = found.context
+    return {
+        "question": found.question, "as_of": found.filters.as_of, "audience": found.filters.audience,
+        "intent": found.intent.label, "reason": found.intent.reason, "posture": found.intent.posture,
+        "searched": list(found.searched), "notes": list(found.notes), "tokens": context.tokens,
+        "passages": [
+            {"id": chunk.chunk_id, "document": chunk.label, "title": chunk.title, "section": chunk.section,
+             "type": chunk.doc_type, "effective_from": chunk.effective_from, "effective_to": chunk.effective_to,
+             "text": chunk.body, "tokens": estimate_tokens(text)}
+            for chunk, text in zip(context.kept, context.passages, strict=True)
+        ],
+        "dropped": [{"id": chunk_id, "reason": reason} for chunk_id, reason in context.dropped],
+    }  # fmt: skip
