@@ -68,11 +68,10 @@ def start_jupyterlab(folder: Path, scratch: Path, env: dict[str, str] | None = N
         sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1", f"--port={port}",
         "--ServerApp.port_retries=0", f"--IdentityProvider.token={token}", f"--ServerApp.root_dir={folder}",
         "--LabApp.expose_app_in_browser=True", "--LanguageServerManager.autodetect=False",
-        "--KernelManager.transport=ipc" if os.name != "nt" else "",
     ]
     log = scratch / "jupyterlab.log"
     with log.open("wb") as output:
-        server = subprocess.Popen([part for part in command if part], stdout=output, stderr=output, env=environment)
+        server = subprocess.Popen(command, stdout=output, stderr=output, env=environment)
     try:
         _wait_for(f"http://127.0.0.1:{port}/api/status?token={token}", server, log)
         yield f"http://127.0.0.1:{port}/lab", token

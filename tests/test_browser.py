@@ -122,6 +122,14 @@ def test_the_budget_slider_moves_by_key_and_by_number(lab, pictures):
     notebook.close()
 
 
+def test_an_error_in_a_notebook_is_seen(lab):
+    notebook = lab(["print('before')", "import sys; print('a warning', file=sys.stderr)", "1 / 0", "print('after')"])
+    notebook.run_all()
+    warning, error = notebook.errors()
+    assert "a warning" in warning and "ZeroDivisionError" in error
+    notebook.close()
+
+
 def test_every_panel_answers_to_each_of_its_controls(lab, pictures):
     charts = ["cost_chart(480, 12_000, 40)", "life_chart(retriever.store.documents(), '2026-08-01')"]
     notebook = lab([DESK, *PANELS, *charts])
