@@ -125,14 +125,15 @@ def panels(passages, desk):
 
 def test_every_panel_keeps_the_rules(panels):
     for panel in panels:
-        inside = list(everything_in(panel))
+        inside = list(base.everything_in(panel))
         assert not any(isinstance(one, widgets.Output) for one in inside)
         assert re.fullmatch(r"\d+px", panel.view.layout.height) and panel.view.layout.overflow == "auto"
         assert all(one.continuous_update is False for one in inside if hasattr(one, "continuous_update")), panel
         sliders = [one for one in inside if isinstance(one, widgets.IntSlider | widgets.SelectionSlider)]
         boxes = [one for one in inside if isinstance(one, widgets.BoundedIntText)]
         assert len(boxes) >= len(sliders)
-        assert all(one.description for one in sliders)
+        assert all(one.description for one in sliders) and all(box.tooltip or box.description for box in boxes)
+        assert all(one.tooltip for one in inside if getattr(one, "description", ""))
         assert repr(panel) == repr(panel.shown) and repr(panel).startswith(type(panel).__name__ + ": ")
         assert "\n" not in repr(panel)
         assert panel.view.value == panel.shown.html and panel.shown.text in unescape(panel.alternative.value)
@@ -151,12 +152,6 @@ def test_a_notebook_is_given_the_widget_the_line_and_a_view_for_readers_without_
         bundle = panel._repr_mimebundle_()
         assert bundle["text/plain"] == repr(panel) and bundle["text/html"] == panel.shown.html
         assert "application/vnd.jupyter.widget-view+json" in bundle
-
-
-def everything_in(widget):
-    for child in getattr(widget, "children", ()):
-        yield child
-        yield from everything_in(child)
 
 
 # Colours: a mark must stand out from white and from the dark theme's background (WCAG 2.2, 1.4.11: 3:1).

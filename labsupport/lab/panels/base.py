@@ -6,7 +6,7 @@ from the theme of JupyterLab or VS Code; a colour never says anything that a wor
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape as escape  # every text of a document, a question or an answer goes through it
 
@@ -101,6 +101,9 @@ class Panel(widgets.VBox):
         )
         self.alternative = widgets.HTML(layout=widgets.Layout(max_height="320px", display="none", **box))
         super().__init__([*rows, self.view, self.as_text, self.alternative], layout=widgets.Layout(max_width="1100px"))
+        for control in everything_in(self):
+            if getattr(control, "description", "") and control.tooltip is None:
+                control.tooltip = control.description  # left out, some browsers show "null"
         for control in watch:
             control.observe(self.refresh, names="value")
         self.as_text.observe(self._toggle, names="value")
@@ -129,6 +132,13 @@ class Panel(widgets.VBox):
         """The widget; beside it the line that notebooks are compared by, and the view for readers without a kernel."""
         bundle = super()._repr_mimebundle_(**options) or {}
         return bundle | {"text/plain": repr(self), "text/html": self.shown.html}
+
+
+def everything_in(widget: widgets.Widget) -> Iterator[widgets.Widget]:
+    """All widgets inside a widget, at any depth."""
+    for child in getattr(widget, "children", ()):
+        yield child
+        yield from everything_in(child)
 
 
 def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable[int] = ()) -> str:
