@@ -64,14 +64,14 @@ def pg_server():
 
 def state_in_server(engine):
     """All rows of all tables as text; None where there is no index."""
-    from labsupport.engines.postgres_schema import SCHEMA
+    from labsupport.engines.postgres_schema import OF_SEARCH, SCHEMA
 
     index = engine.open()
     if index is None:
         return None
     with index:
         lines = []
-        for table in ("documents", "chunks", "meta", "state"):
+        for table in (*OF_SEARCH, "state"):
             cursor = index._connection.execute(f"SELECT * FROM {SCHEMA}.{table}")
             names = [column.name for column in cursor.description]
             lines += sorted(repr([pair for pair in zip(names, row, strict=True) if pair[0] not in OF_NO_STATE])
@@ -87,7 +87,8 @@ def check_in_server(engine):
     from labsupport.pipeline.store import text_hash
 
     with engine.open() as index:
-        places = "(SELECT sum(cardinality(places)) FROM unnest(words) AS w (word, places, weights))"
+        places = (f"(SELECT coalesce(sum(cardinality(places)), 0) FROM {SCHEMA}.postings p "
+                  "WHERE (p.doc_id, p.chunk_id) = (chunks.doc_id, chunks.chunk_id))")
         held = index._rows(f"SELECT encode(text_sha256, 'hex'), length, {places}, {CHUNK_COLUMNS} FROM {SCHEMA}.chunks")
         sums = index._rows(f"SELECT chunks, words FROM {SCHEMA}.state")[0]
         of_documents = index._rows(f"SELECT doc_id, version, chunks, words FROM {SCHEMA}.documents ORDER BY 1, 2")

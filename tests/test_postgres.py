@@ -117,7 +117,7 @@ def test_very_long_words_and_texts_can_be_found(store):
     entry = make_entry("mowers", f"{long} blade", body + "trimmer")
     store.replace(add=[entry])
     assert store.keyword([long], STAFF, 9)[0][0] == entry.chunks[0].chunk_id
-    assert store.keyword(["trimmer"], STAFF, 9) == []  # beyond the last place a tsvector keeps
+    assert store.keyword(["hedge trimmer"], STAFF, 9)[0][0] == entry.chunks[1].chunk_id
     assert store.keyword(["hedge"], STAFF, 9)[0][0] == entry.chunks[1].chunk_id
 
 
@@ -129,7 +129,7 @@ def test_any_sequence_of_changes_equals_a_new_index(pg_server):
             pg_server.run("DROP SCHEMA IF EXISTS lab_index CASCADE", url=places[name])
             return PostgresEngine(places[name])
 
-    InServer.TestCase.settings = settings(max_examples=5, stateful_step_count=15, deadline=None,
+    InServer.TestCase.settings = settings(max_examples=3, stateful_step_count=15, deadline=None,
                                           suppress_health_check=list(HealthCheck))
     InServer.TestCase().runTest()
 

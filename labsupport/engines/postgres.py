@@ -19,7 +19,7 @@ from labsupport.pipeline.sqlite_file import Replaceable
 
 from .address import Address, here, psycopg
 from .postgres_rows import change, transaction
-from .postgres_schema import SCHEMA, NoIndex, check_format, create, look_at
+from .postgres_schema import OF_SEARCH, SCHEMA, NoIndex, check_format, create, look_at
 from .postgres_search import EXACT_UP_TO
 from .postgres_store import PostgresStore
 
@@ -29,6 +29,7 @@ WAIT_SECONDS = 600  # for another writer
 LOOK_SECONDS = 0.5  # between two looks whether it has finished
 TIDY_SECONDS = 2  # for readers of an older state, when deleted text is wiped
 FULL_UP_TO = EXACT_UP_TO  # chunks: tables up to this size are written anew to wipe what was deleted
+WITH_TEXT = ("documents", "chunks", "postings")
 WRITER = (0x47414C31, 1)  # the advisory lock of who writes; one for each database
 
 
@@ -97,8 +98,8 @@ class PostgresEngine:
             check_format(connection, self.address)
         except Replaceable:
             return False
-        tables = "SELECT to_regclass(%s) IS NOT NULL AND to_regclass(%s) IS NOT NULL"
-        whole = connection.execute(tables, [f"{SCHEMA}.documents", f"{SCHEMA}.meta"]).fetchone()[0]
+        there = "SELECT bool_and(to_regclass(name) IS NOT NULL) FROM unnest(%s::text[]) AS name"
+        whole = connection.execute(there, [[f"{SCHEMA}.{table}" for table in OF_SEARCH]]).fetchone()[0]
         return whole and connection.execute(f"SELECT dimensions FROM {SCHEMA}.state").fetchone()[0] == dimensions
 
     def untidy(self, index: PostgresStore) -> bool:
@@ -117,7 +118,7 @@ class PostgresEngine:
                 connection.add_notice_handler(lambda notice: kept.append(_not_removed(notice.message_detail)))
                 connection.execute(f"SET lock_timeout = '{TIDY_SECONDS}s'")
                 small = connection.execute(f"SELECT chunks FROM {SCHEMA}.state").fetchone()[0] <= FULL_UP_TO
-                for table in ("chunks", "documents", "meta"):
+                for table in WITH_TEXT:
                     connection.execute(f"VACUUM ({'FULL, VERBOSE, ' if small else ''}ANALYZE) {SCHEMA}.{table}")
                 if any(kept):
                     raise LabError("another transaction in the server still sees an older state")

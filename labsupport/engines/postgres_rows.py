@@ -13,7 +13,7 @@ from labsupport.pipeline.store import text_hash
 from . import postgres_search as ranking
 from .address import BUSY_SECONDS, Address, psycopg
 from .postgres_schema import HNSW, INDEXABLE, NEAREST, SCHEMA
-from .words import cut, tsvector
+from .words import cut, places
 
 OF_DOCUMENT = ("title", "doc_type", "audience", "language", "effective_from", "effective_to", "owner")
 OF_CHUNK = ("chunk_id", "doc_id", "version", "seq", "start", "end", "section", "breadcrumb", "parent", "kind",
@@ -54,7 +54,7 @@ def change(connection: psycopg.Connection, remove: Sequence[Key], add: Sequence[
     connection.execute(f"UPDATE {SCHEMA}.state SET generation = gen_random_uuid(), untidy = untidy OR %s",
                        [bool(remove)])
     with connection.cursor() as cursor:
-        # With a document go its chunks, by the foreign key, and with these their words and vectors.
+        # With a document go its chunks and their vectors, and with these their postings, by foreign keys.
         cursor.executemany(f"DELETE FROM {SCHEMA}.documents WHERE doc_id = %s AND version = %s", remove)
         _add(cursor, add)
         cursor.executemany(f"UPDATE {SCHEMA}.documents SET path = %s WHERE doc_id = %s AND version = %s",
@@ -75,13 +75,18 @@ def _add(cursor: psycopg.Cursor, entries: Sequence[Entry]) -> None:
             document = entry.document
             copy.write_row([document.doc_id, document.version, *(getattr(document, name) for name in OF_DOCUMENT),
                             document.path, document.sha256, len(some), sum(map(len, some))])
-    columns = f"{CHUNK_COLUMNS}, text_sha256, words, length, embedding"
+    columns = f"{CHUNK_COLUMNS}, text_sha256, length, embedding"
     with cursor.copy(f"COPY {SCHEMA}.chunks ({columns}) FROM STDIN") as copy:
         for entry, some in zip(entries, words, strict=True):
             for chunk, vector, held in zip(entry.chunks, entry.vectors, some, strict=True):
                 values = [list(chunk.breadcrumb) if name == "breadcrumb" else getattr(chunk, name) for name in OF_CHUNK]
                 digest = bytes.fromhex(text_hash(chunk.text))
-                copy.write_row([*values, digest, tsvector(held), len(held), ranking.literal(vector)])
+                copy.write_row([*values, digest, len(held), ranking.literal(vector)])
+    with cursor.copy(f"COPY {SCHEMA}.postings FROM STDIN") as copy:
+        for entry, some in zip(entries, words, strict=True):
+            for chunk, held in zip(entry.chunks, some, strict=True):
+                for word, at in places(held).items():
+                    copy.write_row([chunk.doc_id, chunk.chunk_id, word, at])
 
 
 def _count(connection: psycopg.Connection) -> None:

@@ -1,8 +1,8 @@
 """The tables of an index in PostgreSQL, in a schema of their own, made for one machine and for many.
 
-A row of `chunks` holds all that a search needs: text, filters, words and vector. Nothing is joined to rank, so the rows
-can be spread over machines by `doc_id`, which every key begins with; what refers to what has the same `doc_id`, so no
-reference crosses machines. docs/engines.md has the commands and says what was tried.
+A row of `chunks` holds text, filters and vector; a row of `postings` is a word of a chunk with its places in it. The
+rows can be spread over machines by `doc_id`: every key holds it, and what refers to a row has the same one, so no
+reference and no join crosses machines. docs/engines.md has the commands and says what was tried.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from labsupport.pipeline.sqlite_file import Replaceable
 from .address import Address, errors, psycopg
 
 SCHEMA = "lab_index"
+OF_SEARCH = ("documents", "chunks", "postings", "meta")  # and state, which says what they hold
 FORMAT = 1  # of the tables
 PGVECTOR = (0, 8)  # the first version that can go on searching its index until enough rows pass the filters
 INDEXABLE = 2000  # dimensions: the most that HNSW takes
@@ -38,18 +39,22 @@ CREATE TABLE {schema}.chunks (
     section_start integer NOT NULL, table_header text NOT NULL, body text NOT NULL,
     title text NOT NULL, doc_type text NOT NULL, audience text NOT NULL, language text NOT NULL,
     effective_from date NOT NULL, effective_to date, owner text NOT NULL,
-    text_sha256 bytea NOT NULL, words tsvector NOT NULL, length integer NOT NULL,
-    embedding vector({dimensions}) NOT NULL,
+    text_sha256 bytea NOT NULL, length integer NOT NULL, embedding vector({dimensions}) NOT NULL,
     PRIMARY KEY (doc_id, chunk_id),
     FOREIGN KEY (doc_id, version) REFERENCES {schema}.documents ON DELETE CASCADE);
+CREATE TABLE {schema}.postings (
+    doc_id text COLLATE "C", chunk_id text COLLATE "C", word text COLLATE "C", places integer[] NOT NULL,
+    PRIMARY KEY (doc_id, chunk_id, word),
+    FOREIGN KEY (doc_id, chunk_id) REFERENCES {schema}.chunks ON DELETE CASCADE);
+CREATE INDEX postings_by_word ON {schema}.postings (word);
 CREATE INDEX chunks_of_document ON {schema}.chunks (doc_id, version);
 CREATE INDEX chunks_by_id ON {schema}.chunks (chunk_id);
 CREATE INDEX chunks_by_text ON {schema}.chunks (text_sha256);
-CREATE INDEX chunks_by_word ON {schema}.chunks USING gin (words);
 ALTER TABLE {schema}.chunks ALTER embedding SET STORAGE MAIN, ALTER embedding SET STATISTICS 0,
     ALTER section SET STATISTICS 0, ALTER breadcrumb SET STATISTICS 0, ALTER parent SET STATISTICS 0,
     ALTER table_header SET STATISTICS 0, ALTER body SET STATISTICS 0, ALTER title SET STATISTICS 0,
-    ALTER owner SET STATISTICS 0, ALTER words SET STATISTICS 0;
+    ALTER owner SET STATISTICS 0;
+ALTER TABLE {schema}.postings ALTER word SET STATISTICS 0;
 ALTER TABLE {schema}.documents ALTER title SET STATISTICS 0, ALTER owner SET STATISTICS 0, ALTER path SET STATISTICS 0
 """
 # The inner product of vectors of length 1 is their cosine.

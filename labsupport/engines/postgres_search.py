@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from labsupport.pipeline.index import Filters
 
 from .postgres_schema import NEAREST, SCHEMA
-from .words import cut, tsquery
+from .words import cut
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,30 +23,31 @@ if TYPE_CHECKING:
 EXACT_UP_TO = 10_000
 ASKED_OF_HNSW = 100  # neighbours it looks for at a time, at least: more finds more and takes longer
 
-# A phrase begins at `origin` where each of its words stands in its place, and counts as often as it begins. How many
-# chunks hold it is counted before the filters, as FTS5 counts.
+# How often a chunk holds a word, or a phrase: it begins at `origin` where each of its words stands in its place.
+OF_WORDS = f"""
+    SELECT doc_id, chunk_id, number, cardinality(places)::float8 AS times
+    FROM unnest(%s::int[], %s::text[]) AS asked (number, word) JOIN {SCHEMA}.postings USING (word)"""
+OF_PHRASES = f"""
+    SELECT doc_id, chunk_id, number, count(*)::float8 AS times FROM (
+        SELECT doc_id, chunk_id, number, at - place AS origin
+        FROM unnest(%s::int[], %s::int[], %s::int[], %s::text[]) AS asked (number, size, place, word)
+        JOIN {SCHEMA}.postings USING (word), unnest(places) AS at
+        GROUP BY doc_id, chunk_id, number, origin, size HAVING count(*) = size) AS begins
+    GROUP BY doc_id, chunk_id, number"""
+
+# How many chunks hold it is counted before the filters, as FTS5 counts.
 BM25 = f"""
-WITH asked AS MATERIALIZED (
-    SELECT *, count(*) OVER (PARTITION BY phrase) AS size
-    FROM unnest(%s::int[], %s::int[], %s::text[]) AS a (phrase, place, word)),
-begins AS (
-    SELECT doc_id, chunk_id, length, ({{where}}) AS passes, phrase, at - place AS origin
-    FROM {SCHEMA}.chunks, unnest(words) AS held (word, places, weights) JOIN asked USING (word), unnest(places) AS at
-    WHERE words @@ %s::tsquery
-    GROUP BY doc_id, chunk_id, length, passes, phrase, origin, size HAVING count(*) = size),
-found AS MATERIALIZED (
-    SELECT doc_id, chunk_id, length, passes, phrase, count(*)::float8 AS times
-    FROM begins GROUP BY doc_id, chunk_id, length, passes, phrase),
+WITH found AS MATERIALIZED ({{found}}),
 counted AS (
-    SELECT phrase, count(*) AS holding, (SELECT chunks FROM {SCHEMA}.state)::float8 AS n FROM found GROUP BY phrase),
+    SELECT number, count(*) AS holding, (SELECT chunks FROM {SCHEMA}.state)::float8 AS n FROM found GROUP BY number),
 weights AS MATERIALIZED (
-    SELECT phrase, ln((n - holding + 0.5::float8) / (holding + 0.5::float8)) AS idf,
+    SELECT number, ln((n - holding + 0.5::float8) / (holding + 0.5::float8)) AS idf,
         (SELECT words / chunks::float8 FROM {SCHEMA}.state) AS mean FROM counted)
 SELECT chunk_id, sum(
     CASE WHEN idf > 0 THEN idf ELSE 1e-6::float8 END
     * ((times * (1.2::float8 + 1)) / (times + 1.2::float8 * (1 - 0.75::float8 + 0.75::float8 * length / mean)))
-    ORDER BY phrase) AS score
-FROM found JOIN weights USING (phrase) WHERE passes
+    ORDER BY number) AS score
+FROM found JOIN weights USING (number) JOIN {SCHEMA}.chunks USING (doc_id, chunk_id) WHERE {{where}}
 GROUP BY doc_id, chunk_id ORDER BY score DESC, chunk_id LIMIT %s"""
 
 # Cosines are rounded as in pipeline/memory.py: what is equal must compare as equal. Sorted by the rounded number,
@@ -82,13 +83,16 @@ def passing(filters: Filters | None) -> tuple[str, list[str]]:
 
 def keyword_query(terms: Sequence[str], filters: Filters, limit: int) -> tuple[str, list] | None:
     """SQL and values for the best chunks that hold any of `terms`; None where these have no word."""
-    phrases = [words for words in cut(terms) if words]
-    if not phrases or limit < 1:
+    asked = list(enumerate(words for words in cut(terms) if words))
+    single = [(number, words[0]) for number, words in asked if len(words) == 1]
+    phrases = [(number, len(words), place, word) for number, words in asked if len(words) > 1
+               for place, word in enumerate(words)]
+    if not asked or limit < 1:
         return None
-    asked = [(number, place, word) for number, words in enumerate(phrases) for place, word in enumerate(words)]
+    parts = [(sql, rows) for sql, rows in ((OF_WORDS, single), (OF_PHRASES, phrases)) if rows]
+    columns = [list(column) for _, rows in parts for column in zip(*rows, strict=True)]
     where, values = passing(filters)
-    columns = [list(column) for column in zip(*asked, strict=True)]
-    return BM25.format(where=where), [*columns, *values, tsquery(phrases), limit]
+    return BM25.format(found=" UNION ALL ".join(sql for sql, _ in parts), where=where), [*columns, *values, limit]
 
 
 def exact_query(vector: np.ndarray, filters: Filters, limit: int) -> tuple[str, list]:

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 
 TOKENIZER = "unicode61 remove_diacritics 2"  # as in pipeline/sqlite_file.py
-LONGEST = 2046  # bytes of a word in a tsvector; what is longer is cut, in texts and questions alike
-LAST = 16383  # the highest position a tsvector keeps
-REPEATS = 255  # and the most positions of one word; more would hardly change its BM25
+LONGEST = 2000  # bytes: a longer word does not fit into an index of PostgreSQL, and is cut in texts and questions alike
 
-_guard = threading.Lock()  # one reader of texts at a time is fast enough: a question takes 0.1 ms
+_guard = threading.Lock()  # one at a time is fast enough: a question takes a tenth of a millisecond
 
 
 def cut(texts: Sequence[str]) -> list[list[str]]:
@@ -35,20 +33,9 @@ def _legal(text: str) -> str:
     return text.encode("utf-8", "ignore").decode().replace("\0", " ")
 
 
-def tsvector(words: Sequence[str]) -> str:
-    """`words` as PostgreSQL writes a tsvector: each with its places, counted from 1."""
-    places: dict[str, list[int]] = {}
+def places(words: Sequence[str]) -> dict[str, list[int]]:
+    """Each word with its places in the text, counted from 1."""
+    found: dict[str, list[int]] = {}
     for place, word in enumerate(words, start=1):
-        if place <= LAST and len(places.setdefault(word, [])) < REPEATS:
-            places[word].append(place)
-    return " ".join(f"{quoted(word)}:{','.join(map(str, at))}" for word, at in places.items())
-
-
-def tsquery(phrases: Iterable[Sequence[str]]) -> str:
-    """Any of `phrases`, each a word or words that follow one another, as PostgreSQL writes a tsquery."""
-    return " | ".join(dict.fromkeys(" <-> ".join(map(quoted, phrase)) for phrase in phrases))
-
-
-def quoted(word: str) -> str:
-    return "'" + word.replace("\\", "\\\\").replace("'", "''") + "'"
-
+        found.setdefault(word, []).append(place)
+    return found
