@@ -27,6 +27,8 @@ from labsupport.pipeline.scoring import covers, markdown_table, score, table, ve
         ("20% off everything except oil", "everything except oil is 20% off", "everything except oil is 25% off"),
         ("3 years", "three years", "thirty years"),
         ("desk@larkfield.example", "Write to desk@larkfield.example.", "Write to helpdesk@larkfield.example"),
+        ("never rusts", "The blades never rust.", "The blades rust."),
+        ("vend des extensions de garantie", "Yes, Larkfield sells extended warranties.", "Yes, it sells mowers."),
         ("the red box", "Tick the box that is red", "Tick the blue box"),
     ],
 )

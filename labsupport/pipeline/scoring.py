@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from labsupport.pipeline.answering import Answer
 from labsupport.pipeline.corpus import Question
 from labsupport.pipeline.recordings import Recording
-from labsupport.pipeline.terms import STOP_WORDS
+from labsupport.pipeline.terms import STOP_WORDS, holds, translate
 
 VERDICTS = ("right", "wrong", "abstained rightly", "abstained wrongly")
 _SAME = [
@@ -116,8 +116,18 @@ def covers(text: str, fact: str) -> bool:
         # "5 business days" stands neither in "10 business days, 5 stores" nor in "3 to 5 business days".
         places = [at for at in range(len(there) - len(wanted) + 1) if there[at : at + len(wanted)] == wanted]
         return any(at < 2 or there[at - 1] != "to" or not there[at - 2].isdigit() for at in places)
-    content = [word for word in wanted if word not in STOP_WORDS]
-    return bool(content) and set(content) <= set(there)
+    content = {_stem(word) for word in wanted if word not in STOP_WORDS}
+    if content and content <= {_stem(word) for word in there}:
+        return True
+    # A French fact told in English, as far as the glossary goes: every word of it translated.
+    known = translate(fact, "fr")
+    rest = content - {_stem(word) for form, _ in known for word in _words(form)}
+    return bool(known) and not rest and all(holds(text, (form, *forms)) for form, forms in known)
+
+
+def _stem(word: str) -> str:
+    """Without the s of a plural or of "expires"."""
+    return word[:-1] if word.isalpha() and len(word) > 3 and word.endswith("s") else word
 
 
 def _words(text: str) -> list[str]:
