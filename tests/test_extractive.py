@@ -209,3 +209,12 @@ def test_with_the_real_models(store):
     assert check_answer(answer, context, store, STAFF).grounded
     assert re.fullmatch(r"extractive, ms-marco-MiniLM-L-12-v2", answer.model)
     assert not who.answer("Which sails does a sloop need in a storm?", context).answerable
+
+
+def test_only_a_marker_at_the_start_is_taken_off_a_sentence():
+    body = "# Returns\n\n## Numbers\n\n- Write the number (R- and 7 digits) on the box.\n- Keep 3 - 5 labels.\n"
+    chunks = StructureChunker(count_tokens).chunk(document(body, title="Returns"))
+    assert [one.readable for chunk in chunks for one in sentences(chunk)] == [
+        "Write the number (R- and 7 digits) on the box.",
+        "Keep 3 - 5 labels.",
+    ]

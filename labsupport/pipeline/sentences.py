@@ -17,7 +17,7 @@ _BLOCK = re.compile(r"\S(?:.|\n(?!\s*\n))*")
 # "5 p.m. on weekdays" and "approx. 3 kg" stay whole).
 _SENTENCE_END = re.compile(r"[.!?…][\"'”’»)\]]*\s+(?=[^\sa-zà-ÿ])")
 _ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|approx|incl|max|min|nos?|vs|Mrs?|Ms|Dr|St|env|p\.ex|[ap]\.m)\.\s*$")
-_LIST_ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s+")
+_LIST_ITEM = re.compile(r"^\s*(?:[-*+]|\d{1,9}[.)])\s+")
 _PICTURE = re.compile(r"\s*!?\[[^\]]*\]\([^)]*\)\s*$")
 
 
