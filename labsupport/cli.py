@@ -155,6 +155,7 @@ def info(index: Index = DEFAULT_INDEX, as_json: AsJson = False) -> None:
     """Say what the index holds and what made it."""
     with open_index(index) as store:
         rows, meta = store.documents(), store.meta()
+        index = getattr(store, "shown", index)  # an address without its password
     held = sum(row.chunks for row in rows)
     if as_json:
         return show({"index": index, "documents": len(rows), "chunks": held} | meta)

@@ -11,6 +11,7 @@ from index_state import check, state
 from test_store import STAFF, make_entry
 from test_updates import Course
 
+from labsupport import cli
 from labsupport.pipeline import LabError
 from labsupport.pipeline.updates import ingest
 
@@ -102,15 +103,27 @@ def test_who_may_only_read_can_search(course, users, pg_server):
     with PostgresStore(users("reader")) as reader, reader.snapshot():
         assert reader.keyword(["sharpen"], STAFF, 9) and reader.dense(course.embedder._vector("blade"), STAFF, 9)
     write(course.corpus, "pump.md", front_matter(doc_id="pump", title="Pump") + "# Pump\n\nDrain it.\n")
+    pg_server.run("ALTER ROLE reader SET default_transaction_read_only = off")
     with pytest.raises(LabError, match="user reader may not do this") as caught:
         ingest(course.corpus, PostgresEngine(users("reader")), course.embedder)
     assert SECRET not in str(caught.value)
 
 
 def test_a_server_that_takes_no_writes_is_named(course, users, pg_server):
+    """As a replica does not, and no transaction of this user, whatever else it may do."""
     pg_server.run("GRANT ALL ON SCHEMA lab_index TO reader", "GRANT ALL ON ALL TABLES IN SCHEMA lab_index TO reader")
-    explained = Address(users("reader")).explain(psycopg.errors.ReadOnlySqlTransaction("cannot execute UPDATE"))
-    assert "may be a replica" in str(explained)
+    (course.folder / "hedge.md").unlink()
+    with pytest.raises(LabError, match="takes no writes; it may be a replica"):
+        ingest(course.corpus, PostgresEngine(users("reader")), course.embedder)
+
+
+def test_info_does_not_print_the_password(course, users, pg_server, capsys):
+    pg_server.run("GRANT USAGE ON SCHEMA lab_index TO reader",
+                  "GRANT SELECT ON ALL TABLES IN SCHEMA lab_index TO reader")
+    for options in ([], ["--json"]):
+        assert cli.run(["info", "--index", users("reader"), *options]) == 0
+        out = capsys.readouterr().out
+        assert "postgresql://reader@/postgres?host=" in out and SECRET not in out
 
 
 @pytest.mark.parametrize("password", ["wr0ng-pass", ""])

@@ -36,7 +36,7 @@ def as_chunk(row: Sequence) -> Chunk:
 def transaction(connection: psycopg.Connection, address: Address) -> Iterator[None]:
     """All or nothing; who waits longer than `BUSY_SECONDS` for a lock gives up."""
     with address.errors():
-        connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
+        connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
         try:
             connection.execute(f"SET LOCAL lock_timeout = '{BUSY_SECONDS}s'")
             yield

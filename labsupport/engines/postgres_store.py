@@ -53,6 +53,11 @@ class PostgresStore:
             self.close()
             raise
 
+    @property
+    def shown(self) -> str:
+        """The address, fit for printing: without its password."""
+        return self.address.shown
+
     def __enter__(self) -> PostgresStore:
         return self
 
