@@ -104,15 +104,25 @@ class Notebook:
     """One notebook open in JupyterLab. `page` is Playwright's page, for whatever is not provided here."""
 
     def __init__(self, browser, address: str, token: str, path: str, width: int = 1200, height: int = 1000):
+        from playwright.sync_api import TimeoutError as PlaywrightTimeout
+
         self.context = browser.new_context(viewport={"width": width, "height": height}, reduced_motion="reduce")
         self.page = self.context.new_page()
         self.problems: list[str] = []  # what the browser's console reports as an error
         self.page.on("pageerror", lambda error: self.problems.append(str(error)))
         self.page.set_default_timeout(120_000)
         self.page.goto(f"{address}/tree/{path}?token={token}&reset")
-        self.page.wait_for_function("window.jupyterapp?.shell.currentWidget?.content?.widgets?.length > 0")
-        self.page.wait_for_function("jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'idle'")
+        try:
+            self._wait_until_ready(60)
+        except PlaywrightTimeout:  # on a busy machine the page may miss that the kernel is there
+            self.page.reload()
+            self._wait_until_ready(120)
         self.page.evaluate("() => { jupyterapp.shell.collapseLeft(); jupyterapp.shell.collapseRight(); }")
+
+    def _wait_until_ready(self, seconds: int) -> None:
+        open_ = "window.jupyterapp?.shell.currentWidget?.content?.widgets?.length > 0"
+        idle = "jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'idle'"
+        self.page.wait_for_function(f"{open_} && {idle}", timeout=seconds * 1000)
 
     def close(self) -> None:
         self.page.evaluate("() => jupyterapp.shell.currentWidget.sessionContext.shutdown()")
@@ -120,9 +130,9 @@ class Notebook:
 
     def run_all(self, seconds: int = 120) -> None:
         """Run every cell and wait until the last is done."""
-        self.page.set_default_timeout(seconds * 1000)
-        self.page.evaluate("() => jupyterapp.commands.execute('notebook:run-all-cells')")
-        self.page.set_default_timeout(120_000)
+        self.page.evaluate("() => { window.ran = false; jupyterapp.commands.execute('notebook:run-all-cells')"
+                           ".finally(() => { window.ran = true; }); }")
+        self.page.wait_for_function("window.ran", timeout=seconds * 1000)
 
     def errors(self) -> list[str]:
         """Exceptions in the outputs, and widgets that could not be shown."""
