@@ -253,3 +253,14 @@ def test_long_lines_break_between_words(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines[:-1])) <= 90 and lines[-1] == "x" * 120
     assert all(line.startswith("    half-mown") or line.startswith("    lawn") for line in lines[1:-1])
+
+
+@pytest.mark.model
+def test_asks_as_the_asker_of_a_question_would():
+    lab = open_module("04")
+    asked = lab.ask("Q51", k=3)
+    assert (asked.found.qid, asked.found.filters.audience, asked.found.filters.as_of) == ("Q51", "staff", "2026-10-09")
+    assert asked.checked.grounded and "20% off" in asked.answer.answer
+    asked = lab.ask("Q51", k=3, audience="public")
+    assert all(chunk.audience == "public" for chunk in asked.found.context.kept)
+    assert lab.ask("Do gift cards expire?", as_of="2026-12-01").found.filters.as_of == "2026-12-01"

@@ -27,6 +27,8 @@ from labsupport.pipeline.store import Store
 from labsupport.pipeline.updates import ingest
 
 if TYPE_CHECKING:
+    from labsupport.pipeline.answering import Answerer
+    from labsupport.pipeline.ask import Asked
     from labsupport.pipeline.corpus import Question
     from labsupport.pipeline.report import Report
     from labsupport.pipeline.search import Results, Retriever
@@ -84,12 +86,27 @@ class Lab:
 
         The id of a question ("Q30") stands for its text, its date, its audience and the turns before it.
         """
-        chosen, history = self.filters, ()
-        if re.fullmatch(r"Q[0-9]+", question):
-            asked = self.question(question)
-            question, history = asked.text, asked.history
-            chosen = replace(chosen, as_of=asked.as_of, audience=asked.audience)
-        return self.retriever.search(question, method=method, k=k, filters=replace(chosen, **filters), history=history)
+        _, text, chosen, history = self._asked(question, filters)
+        return self.retriever.search(text, method=method, k=k, filters=chosen, history=history)
+
+    def ask(self, question: str, answerer: str | Answerer = "extractive", method: str = "rerank", k: int = 5,
+            **filters: str | None) -> Asked:
+        """From the question to the checked answer in one step; question and filters as in `search`."""
+        from labsupport.pipeline.answering import load_answerer
+        from labsupport.pipeline.ask import ask
+
+        qid, text, chosen, history = self._asked(question, filters)
+        if isinstance(answerer, str):
+            answerer = load_answerer(answerer, reranker=self.retriever.reranker, embedder=self.embedder)
+        return ask(text, self.retriever, answerer, method=method, k=k, filters=chosen, history=history, qid=qid)
+
+    def _asked(self, question: str, filters: dict[str, str | None]) -> tuple[str, str, Filters, tuple[str, ...]]:
+        """The id of the question if it is one of the course's, its text, its filters, and the turns before it."""
+        if not re.fullmatch(r"Q[0-9]+", question):
+            return "", question, replace(self.filters, **filters), ()
+        known = self.question(question)
+        own = {"as_of": known.as_of, "audience": known.audience}
+        return known.qid, known.text, replace(self.filters, **own | filters), known.history
 
     def ingest(self, **options) -> Report:
         """Make this workspace's index equal to its documents."""
