@@ -363,6 +363,10 @@ def test_an_edited_id_is_caught(desk):
     late = chunk_of(desk.store, "hire", "2", "Late return")
     panel.claims[0].value = f"{context.ids[0]}, {late.chunk_id}"
     assert f"2 of 3 citations ok, grounded; CHECK: not_in_context:{late.chunk_id}" in repr(panel)
+    panel.claims[0].value = "see the page about deposits, " * 20
+    assert "see the page about deposits" in panel.view.value and "✗ missing_id" in panel.view.value
+    panel.claims[0].value = "x" * 500
+    assert "x" * 40 not in panel.view.value.split("Passages sent")[0].split("Its claims")[1]
     panel.claims[0].value = ""
     assert "cites nothing" in panel.shown.text and "not grounded" in repr(panel)
     panel.example.value = "one digit missing"
