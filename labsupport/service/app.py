@@ -1,4 +1,4 @@
-"""The HTTP side: routes, server-sent events, headers. Every refusal is one sentence in JSON: {"error": "…"}.
+"""The HTTP side: the routes. Every refusal is one sentence in JSON: {"error": "…"}.
 
 The stream of an answer: `passages`, then `token` events as text is produced, then `answer` (the checked answer), then
 `done`; or `error`. Every event has a number, so a client that lost its connection goes on with `Last-Event-ID`.
@@ -7,30 +7,38 @@ The stream of an answer: `passages`, then `token` events as text is produced, th
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
-from fastapi import FastAPI, Header, Request
+from fastapi import FastAPI, Header, HTTPException, Request, Security
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import FileResponse, JSONResponse, StreamingResponse
+from fastapi.responses import FileResponse
+from fastapi.security import HTTPBearer
 from pydantic import BaseModel, Field
-from starlette.exceptions import HTTPException
-from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.exceptions import HTTPException as AnyHTTPException
 
 from labsupport.pipeline import LabError
 from labsupport.pipeline.corpus import course_defaults
 from labsupport.pipeline.index import Filters
 from labsupport.service.access import Caller, Refused, Tokens
 from labsupport.service.assistant import Assistant
-from labsupport.service.conversations import Conversation, Conversations
-from labsupport.service.headers import Headers, SmallBodies
+from labsupport.service.conversations import Conversations
+from labsupport.service.headers import Headers, SmallBodies, refusal
 from labsupport.service.limits import Full, Limits, Rate
+from labsupport.service.stream import EventStream, first_number, follow
 
 PAGE = Path(__file__).with_name("page")
-HEARTBEAT = 15.0  # seconds of silence after which a comment keeps proxies from closing the stream
+PAGE_PARTS = {"chat.css": "text/css", "chat.js": "text/javascript"}
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+STREAM = {
+    "description": "Server-sent events, each with `id` (1, 2, …), `event` and JSON `data`: one `passages` (what the "
+                   "answer will be drawn from), `token`s whose `text` joined is the answer, one `answer` (with claims "
+                   "and the check of every citation), then `done`. An `error` takes the place of what is missing.",
+    "content": {"text/event-stream": {
+        "schema": {"type": "string"},
+        "example": 'id: 2\nevent: token\ndata: {"text": "You have "}\n\nid: 9\nevent: done\ndata: {}\n\n'}},
+}  # fmt: skip
 
 
 class Asked(BaseModel):
@@ -46,22 +54,41 @@ class Accepted(BaseModel):
     conversation_id: str
 
 
+class Health(BaseModel):
+    status: str
+    documents: int
+    chunks: int
+    answerer: str
+    waiting: int
+
+
 class Fault(BaseModel):
+    """What went wrong and what to do, in one sentence."""
+
     error: str
 
 
-def fault(status: int, message: str, **headers: str) -> JSONResponse:
-    return JSONResponse({"error": message}, status, headers or None)
+FAULTS = {
+    400: "Not a question that can be asked", 401: "No such token", 403: "Not allowed to this caller, or to pages of "
+    "other sites", 404: "Not there, or not for this caller", 408: "The request took too long to arrive",
+    413: "Too large", 421: "Not a name of this service", 429: "Too many", 503: "Cannot be taken on now",
+}  # fmt: skip
+
+
+def faults(*statuses: int) -> dict:
+    """For OpenAPI. `default` also keeps FastAPI from announcing errors in a form that is not ours."""
+    return {code: {"model": Fault, "description": FAULTS[code]} for code in statuses} | {
+        "default": {"model": Fault, "description": "Any other fault"}}
 
 
 def create_app(
     assistant: Assistant, corpus: Path, tokens: Tokens | None = None, limits: Limits | None = None,
-    hosts: tuple[str, ...] = ("127.0.0.1", "localhost", "[::1]", "testserver"),
+    hosts: tuple[str, ...] = LOOPBACK, details: bool = True,
 ) -> FastAPI:  # fmt: skip
-    """The service around one assistant. `hosts` are the names it answers to."""
+    """The service around one assistant. `hosts` are the names it answers to; `details`: see Conversations."""
     tokens, limits = tokens or Tokens(), limits or Limits()
     rate = Rate(limits.per_minute)
-    conversations = Conversations(assistant.events, limits)
+    conversations = Conversations(assistant.events, limits, details)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -70,73 +97,84 @@ def create_app(
         assistant.close()
 
     app = FastAPI(title="Grounded Answers Lab", version="1", lifespan=lifespan, docs_url=None, redoc_url=None,
-                  description="Submit a question, then follow the answer as a stream of server-sent events.")
+                  description="Submit a question, then follow the answer as a stream of server-sent events. The "
+                              "audience comes from the token: without one a caller is public.")
     app.state.conversations, app.state.limits = conversations, limits
-    app.add_middleware(SmallBodies, limit=limits.body)
-    app.add_middleware(Headers)
-    app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)
-    answers = {code: {"model": Fault} for code in (400, 401, 403, 404, 413, 429, 503)}
+    app.add_middleware(SmallBodies, limit=limits.body, seconds=limits.reading)
+    app.add_middleware(Headers, hosts=hosts)
+    bearer = Security(HTTPBearer(auto_error=False, description="A token made by `python -m labsupport token NAME`."))
 
-    def caller_of(authorization: str | None) -> Caller:
-        return tokens.caller(authorization)
+    def caller_of(request: Request) -> Caller:
+        return tokens.caller(request.headers.get("Authorization"))
 
-    @app.post("/conversations", status_code=202, responses=answers)
-    def submit(request: Request, asked: Asked, authorization: str | None = Header(None)) -> Accepted:
+    @app.post("/conversations", status_code=202, responses=faults(400, 401, 403, 408, 413, 421, 429, 503))
+    def submit(request: Request, asked: Asked, _: object = bearer) -> Accepted:
         """Submit a question; the answer is followed at `/conversations/{id}/stream`."""
-        caller = caller_of(authorization)
-        if len(asked.question) > limits.question:
-            raise HTTPException(413, f"The question has {len(asked.question)} characters; "
+        caller = caller_of(request)
+        question = asked.question
+        if len(question) > limits.question:
+            raise HTTPException(413, f"The question has {len(question)} characters; "
                                      f"shorten it to {limits.question} or fewer.")
-        if not asked.question.strip():
+        if not question.strip():
             raise HTTPException(400, "The question is empty; write what you want to know.")
+        if any("\ud800" <= char <= "\udfff" for char in question):
+            raise HTTPException(400, "The question holds half a character (a lone surrogate); send whole ones.")
         audience = asked.audience or caller.audience
         if audience == "staff" and caller.audience != "staff":
             raise HTTPException(403, "Only a caller with a staff token can ask as staff; leave the audience out.")
         filters = Filters(as_of=asked.as_of or course_defaults(corpus)[0], audience=audience)
-        rate.take(caller.name or (request.client.host if request.client else ""))
-        return Accepted(conversation_id=conversations.submit(asked.question, caller, filters=filters).id)
+        rate.take(f"token {caller.name}" if caller.name else request.client.host if request.client else "")
+        return Accepted(conversation_id=conversations.submit(question, caller, filters=filters).id)
 
-    @app.get("/conversations/{conversation_id}/stream", responses=answers, response_class=StreamingResponse)
+    @app.get("/conversations/{conversation_id}/stream", status_code=200, response_class=EventStream,
+             responses={200: STREAM} | faults(401, 403, 404, 421, 429, 503))
     async def stream(
-        conversation_id: str, authorization: str | None = Header(None), last_event_id: str | None = Header(None)
-    ) -> StreamingResponse:
-        """The events of an answer. With `Last-Event-ID` those after that one."""
-        found = conversations.get(conversation_id, caller_of(authorization))
+        request: Request, conversation_id: str, _: object = bearer,
+        last_event_id: str | None = Header(None, description="The number of the last event received."),
+    ) -> EventStream:
+        """The events of an answer. With `Last-Event-ID` those after that one; the last event always."""
+        found = conversations.get(conversation_id, caller_of(request))
         if found is None:
             raise HTTPException(404, "There is no such conversation for you; it may be too old. Ask again.")
-        start = int(last_event_id) if last_event_id and last_event_id.isascii() and last_event_id.isdigit() else 0
-        return StreamingResponse(follow(found, start), media_type="text/event-stream",
-                                 headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+        events = follow(conversations, found, first_number(last_event_id))
+        await anext(events)
+        return EventStream(events, limits.stalled)
 
-    @app.get("/healthz")
-    def health() -> dict[str, Any]:
-        """Whether the index can be read, and how much is waiting."""
-        return {"status": "ok", **assistant.health(), "waiting": conversations.waiting}
+    @app.get("/healthz", responses=faults(421, 503))
+    def health() -> Health:
+        """Whether the index can be read, and how many questions wait."""
+        try:
+            return Health(status="ok", waiting=conversations.waiting, **assistant.health())
+        except LabError as fault:
+            raise HTTPException(503, str(fault) if details else "The index cannot be read.") from None
 
-    @app.get("/screens/{name}", responses=answers, response_class=FileResponse)
+    @app.get("/screens/{name}", responses={200: {"content": {"image/png": {}}}} | faults(404, 421),
+             response_class=FileResponse)
     def screen(name: str) -> FileResponse:
         """A screenshot of the course's own corpus; no other picture is served."""
-        there = {path.name: path for path in (corpus / "screens").glob("*.png")}
-        if name not in there:
+        folder = (corpus / "screens").resolve()
+        there = {path.name: path.resolve() for path in folder.glob("*.png")}
+        if name not in there or there[name].parent != folder:
             raise HTTPException(404, "There is no such screenshot.")
-        return FileResponse(there[name], media_type="image/png")
+        return FileResponse(there[name], media_type="image/png", headers={"Cache-Control": "private, max-age=600"})
 
     @app.get("/", include_in_schema=False)
     def page() -> FileResponse:
         return FileResponse(PAGE / "chat.html", media_type="text/html")
 
-    @app.get("/chat.{kind}", include_in_schema=False)
-    def page_part(kind: str) -> FileResponse:
-        kinds = {"css": "text/css", "js": "text/javascript"}
-        if kind not in kinds:
-            raise HTTPException(404, "There is no such page.")
-        return FileResponse(PAGE / f"chat.{kind}", media_type=kinds[kind])
+    @app.get("/{name}", include_in_schema=False)
+    def page_part(name: str) -> FileResponse:
+        if name not in PAGE_PARTS:
+            raise HTTPException(404, "There is nothing here; the chat page is at /.")
+        return FileResponse(PAGE / name, media_type=PAGE_PARTS[name])
 
-    app.add_exception_handler(Refused, lambda _, why: fault(401, str(why), **{"WWW-Authenticate": "Bearer"}))
-    app.add_exception_handler(Full, lambda _, why: fault(why.status, str(why), **{"Retry-After": str(why.retry_after)}))
-    app.add_exception_handler(LabError, lambda _, why: fault(400, str(why)))
-    app.add_exception_handler(HTTPException, lambda _, why: fault(why.status_code, str(why.detail)))
-    app.add_exception_handler(RequestValidationError, lambda _, why: fault(400, in_one_sentence(why)))
+    app.add_exception_handler(Refused, lambda _, why: refusal(401, str(why), **{"WWW-Authenticate": "Bearer"}))
+    app.add_exception_handler(
+        Full, lambda _, why: refusal(why.status, str(why), **{"Retry-After": str(why.retry_after)}))
+    app.add_exception_handler(LabError, lambda _, why: refusal(400, str(why)))
+    app.add_exception_handler(
+        AnyHTTPException, lambda _, why: refusal(why.status_code, str(why.detail), **(why.headers or {})))
+    app.add_exception_handler(RequestValidationError, lambda _, why: refusal(400, in_one_sentence(why)))
     return app
 
 
@@ -144,39 +182,3 @@ def in_one_sentence(invalid: RequestValidationError) -> str:
     first = invalid.errors()[0]
     where = ".".join(str(part) for part in first["loc"] if part != "body") or "the body"
     return f"{where}: {first['msg'].lower()}; send JSON such as {{\"question\": \"How long is the warranty?\"}}."
-
-
-def sse(number: int, name: str, data: dict[str, Any]) -> bytes:
-    """One server-sent event (WHATWG HTML, section 9.2). JSON keeps line ends and `data:` in a text from being read as
-    part of the protocol."""
-    return f"id: {number}\nevent: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n".encode()
-
-
-async def follow(conversation: Conversation, start: int) -> AsyncIterator[bytes]:
-    """The events after number `start` as they come. Leaving the loop counts as leaving the conversation."""
-    loop, more = asyncio.get_running_loop(), asyncio.Event()
-
-    def wake() -> None:
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(more.set)
-
-    conversation.attach(wake)
-    try:
-        sent = start
-        while True:
-            more.clear()
-            for number, (name, data) in after(conversation, sent):
-                yield sse(number, name, data)
-                sent = number
-            if conversation.over and sent >= len(conversation.events):
-                return
-            try:
-                await asyncio.wait_for(more.wait(), HEARTBEAT)
-            except TimeoutError:
-                yield b": still here\n\n"
-    finally:
-        conversation.detach(wake)
-
-
-def after(conversation: Conversation, sent: int) -> Iterator[tuple[int, tuple[str, dict[str, Any]]]]:
-    return enumerate(conversation.events[sent:], sent + 1)

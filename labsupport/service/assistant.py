@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
+from labsupport.pipeline import LabError
 from labsupport.pipeline.answering import Answerer
 from labsupport.pipeline.ask import DEFAULT_METHOD, AnswerCache, Asked, Found, ask_stream
 from labsupport.pipeline.context import estimate_tokens
@@ -19,9 +21,24 @@ class Assistant:
     def __init__(self, retriever: Retriever, answerer: Answerer, method: str = DEFAULT_METHOD, cached: int = 256):
         self.retriever, self.answerer, self.method = retriever, answerer, method
         self.cache = AnswerCache(cached)
+        self._file = self._number_of_file()
+
+    def _number_of_file(self) -> int | None:
+        """Which file the index is; None for an index that is none."""
+        path = getattr(self.retriever.store, "path", None)
+        try:
+            return path.stat().st_ino if isinstance(path, Path) else None
+        except OSError:
+            return 0
+
+    def check_file(self) -> None:
+        """An open file that was deleted can still be read, but what it says is of the past. Raises LabError."""
+        if self._number_of_file() != self._file:
+            raise LabError("The index was deleted or replaced while the service ran; start the service again.")
 
     def events(self, conversation: Conversation) -> Iterator[Event]:
         """passages, token …, answer. Closing the iterator stops the search or the model behind it."""
+        self.check_file()
         steps = ask_stream(
             conversation.question, self.retriever, self.answerer, cache=self.cache, method=self.method,
             filters=conversation.options["filters"],
@@ -36,6 +53,8 @@ class Assistant:
                     yield ("token", {"text": step}) if step else ("working", {})
 
     def health(self) -> dict[str, Any]:
+        """What `/healthz` tells. Raises LabError for an index that cannot be read."""
+        self.check_file()
         documents = self.retriever.store.documents()
         return {"documents": len(documents), "chunks": sum(row.chunks for row in documents),
                 "answerer": self.answerer.name}

@@ -1,7 +1,8 @@
 """Conversations: a bounded queue of questions, a few workers, and the events of each answer for whoever listens.
 
-A worker looks after every event whether somebody still wants it. When the last listener has left, the work stops after
-a short grace in which a client may come back with `Last-Event-ID`; what had been said until then stays readable.
+A worker looks before every event whether somebody still wants it. When the last listener has left, the work pauses: the
+client may come back with `Last-Event-ID` within a moment, and then it goes on. If nobody comes back, or as soon as
+another question waits for the worker, it stops.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import queue
 import secrets
 import threading
 import time
+import traceback
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -25,11 +27,14 @@ log = logging.getLogger("labsupport.service")
 Event = tuple[str, dict[str, Any]]  # its name and its data
 Work = Callable[["Conversation"], Iterator[Event]]  # the events of one answer; closing it stops what is behind it
 LAST = ("done", "error")
+TIDY = 10.0  # seconds after which an idle worker looks for conversations to forget
+STOPPING = "The service is stopping; ask again in a moment."
+FAILED = "The answer failed here; the log of the service says why."
 
 
-@dataclass
+@dataclass(eq=False)
 class Conversation:
-    """One question and the events of its answer so far; `changed` tells those who wait for more."""
+    """One question and the events of its answer so far. Every listener gives a function that wakes it up."""
 
     question: str
     caller: Caller
@@ -38,45 +43,64 @@ class Conversation:
     made: float = field(default_factory=time.monotonic)
     started: float | None = None
     events: list[Event] = field(default_factory=list)
-    listeners: int = 0
     left: float | None = None  # when the last listener left; None: nobody has listened yet, or somebody does
     changed: threading.Condition = field(default_factory=threading.Condition)
-    on_change: list[Callable[[], None]] = field(default_factory=list)
+    listeners: list[Callable[[], None]] = field(default_factory=list)
 
     @property
     def over(self) -> bool:
         return bool(self.events) and self.events[-1][0] in LAST
 
+    def begin(self) -> None:
+        self.started = time.monotonic()
+        self._wake()
+
     def add(self, event: Event) -> None:
+        """Append an event, unless the last one is there already."""
         with self.changed:
             if self.over:
                 return
             self.events.append(event)
+        self._wake()
+
+    def fail(self, why: str) -> None:
+        self.add(("error", {"error": why}))
+
+    def _wake(self) -> None:
+        with self.changed:
             self.changed.notify_all()
-            waking = list(self.on_change)
+            waking = list(self.listeners)
         for wake in waking:
             wake()
 
     def attach(self, wake: Callable[[], None]) -> None:
         with self.changed:
-            self.listeners += 1
             self.left = None
-            self.on_change.append(wake)
+            self.listeners.append(wake)
+            self.changed.notify_all()
 
     def detach(self, wake: Callable[[], None]) -> None:
         with self.changed:
-            self.listeners -= 1
-            self.on_change.remove(wake)
+            self.listeners.remove(wake)
             if not self.listeners:
                 self.left = time.monotonic()
 
+    def pause(self, seconds: float) -> None:
+        """Wait for a listener, or the end."""
+        with self.changed:
+            self.changed.wait_for(lambda: self.listeners or self.over, seconds)
+
 
 class Conversations:
-    """Takes questions in, has them answered by `work`, forgets them again. Close it to stop everything."""
+    """Takes questions in, has them answered by `work`, forgets them again. Close it to stop everything.
 
-    def __init__(self, work: Work, limits: Limits | None = None):
-        self.work, self.limits = work, limits or Limits()
-        self._waiting: queue.Queue[Conversation | None] = queue.Queue(self.limits.waiting)
+    With `details` a caller is told what the pipeline reports, such as the address of a chat server that is not
+    reached; without, only that the answer failed.
+    """
+
+    def __init__(self, work: Work, limits: Limits | None = None, details: bool = True):
+        self.work, self.limits, self.details = work, limits or Limits(), details
+        self._waiting: queue.Queue[Conversation] = queue.Queue(self.limits.waiting)
         self._known: OrderedDict[str, Conversation] = OrderedDict()
         self._guard = threading.Lock()
         self._closing = False
@@ -92,7 +116,7 @@ class Conversations:
         conversation = Conversation(question, caller, options)
         with self._guard:
             if self._closing:
-                raise Full(503, "The service is stopping; ask again in a moment.")
+                raise Full(503, STOPPING)
             try:
                 self._waiting.put_nowait(conversation)
             except queue.Full:
@@ -110,6 +134,15 @@ class Conversations:
             found = self._known.get(conversation_id)
         return found if found is not None and found.caller == caller else None
 
+    def attach(self, conversation: Conversation, wake: Callable[[], None]) -> None:
+        """Listen to a conversation. Raises Full when too many do."""
+        with self._guard:
+            if len(conversation.listeners) >= self.limits.listeners:
+                raise Full(429, f"{self.limits.listeners} streams of this answer are open already; close one.")
+            if sum(len(one.listeners) for one in self._known.values()) >= self.limits.streams:
+                raise Full(503, f"{self.limits.streams} streams are open already; ask again in a few seconds.")
+            conversation.attach(wake)
+
     def __len__(self) -> int:
         return len(self._known)
 
@@ -118,7 +151,7 @@ class Conversations:
         return self._waiting.qsize()
 
     def _forget(self) -> None:
-        """Drop what is too old, and the oldest finished ones over the number kept. Called with the guard held."""
+        """Drop what is too old, and the oldest without a listener over the number kept. Called with the guard held."""
         oldest_first = list(self._known.values())
         too_many = len(oldest_first) - self.limits.kept
         for conversation in oldest_first:
@@ -126,62 +159,87 @@ class Conversations:
             if old or (too_many > 0 and not conversation.listeners):
                 del self._known[conversation.id]
                 too_many -= 1
-                conversation.add(("error", {"error": "This answer was not fetched in time; ask again."}))
+                conversation.fail("This answer was not fetched in time; ask again.")
 
     def _run(self) -> None:
-        while (conversation := self._waiting.get()) is not None:
+        while not self._closing:
+            try:
+                conversation = self._waiting.get(timeout=TIDY)
+            except queue.Empty:
+                with self._guard:
+                    self._forget()
+                continue
+            if conversation is None:
+                return
             try:
                 self._answer(conversation)
             except LabError as fault:
-                conversation.add(("error", {"error": str(fault)}))
-            except Exception:
-                log.exception("an answer failed")
-                conversation.add(("error", {"error": "The answer failed here; the log of the service says why."}))
+                log.warning("no answer: %s", fault if self.details else type(fault).__name__)
+                conversation.fail(str(fault) if self.details else FAILED)
+            except BaseException as crash:  # a worker must outlive whatever an answerer raises
+                frames = "".join(traceback.format_tb(crash.__traceback__))
+                log.error("an answer failed: %s\n%s", type(crash).__name__, frames)
+                log.debug("what it said: %s", crash)  # which may hold the question
+                conversation.fail(FAILED)
             del conversation  # a waiting worker holds on to nothing
 
     def _answer(self, conversation: Conversation) -> None:
-        conversation.started = time.monotonic()
-        if stop := self.stop_reason(conversation):
-            conversation.add(("error", {"error": stop}))
-            return
+        conversation.begin()
         with closing(self.work(conversation)) as events:
-            for event in events:
-                if stop := self.stop_reason(conversation):
-                    conversation.add(("error", {"error": stop}))
-                    return
+            while not (stop := self._stop(conversation)):
+                event = next(events, None)
+                if event is None:
+                    break
                 if event[0] != "working":
                     conversation.add(event)
-        conversation.add(("done", {}))
+        conversation.add(("error", {"error": stop}) if stop else ("done", {}))
 
-    def stop_reason(self, conversation: Conversation) -> str:
-        """Why work on this answer must end now; empty while it may go on."""
-        now, limits = time.monotonic(), self.limits
+    def _stop(self, conversation: Conversation) -> str:
+        """Why work on this answer must end now; empty while it may go on. Pauses while its listener is away."""
+        limits = self.limits
+        while conversation.left is not None and not (conversation.over or self._closing):
+            gone = time.monotonic() - conversation.left
+            if gone > limits.alone or self.waiting:
+                return "The work was stopped because nobody listened any more; ask again."
+            conversation.pause(0.05)  # short, to see soon that somebody else waits
         if self._closing:
-            return "The service is stopping; ask again in a moment."
+            return STOPPING
         if conversation.over:
             return "This answer has ended."
-        if conversation.left is not None and now - conversation.left > limits.alone:
-            return "The work was stopped because nobody listened any more; ask again."
-        if conversation.left is None and not conversation.listeners and now - conversation.made > limits.unheard:
+        if late := self.late(conversation):
+            return late
+        unheard = conversation.left is None and not conversation.listeners
+        if unheard and time.monotonic() - conversation.made > limits.unheard:
             return "The work was stopped because nobody came for the answer; ask again."
-        if now - (conversation.started or now) > limits.answering:
-            return f"The answer took longer than {limits.answering:g} seconds; ask a shorter question."
         if len(conversation.events) >= limits.events:
             return f"The answer is longer than {limits.events} events; ask a narrower question."
         return ""
 
-    def close(self, wait: float = 10.0) -> None:
-        """Stop taking questions, end the work in progress, and wait for the workers."""
+    def seconds_left(self, conversation: Conversation) -> float:
+        """Until its time in the queue, or for the answer, is up."""
+        if conversation.started is None:
+            return conversation.made + self.limits.queued - time.monotonic()
+        return conversation.started + self.limits.answering - time.monotonic()
+
+    def late(self, conversation: Conversation) -> str:
+        """What to tell when the time is up, else empty. Listeners look too, for a worker may hang in a model."""
+        if self.seconds_left(conversation) >= 0:
+            return ""
+        if conversation.started is None:
+            return f"The question waited longer than {self.limits.queued:g} seconds; ask again in a moment."
+        return f"The answer took longer than {self.limits.answering:g} seconds; ask a shorter question."
+
+    def close(self, wait: float = 5.0) -> None:
+        """Stop taking questions, end every answer with a last event, and wait for the workers."""
         with self._guard:
             self._closing = True
-        while True:  # those that wait will not be answered
-            try:
-                conversation = self._waiting.get_nowait()
-            except queue.Empty:
-                break
-            if conversation is not None:
-                conversation.add(("error", {"error": "The service is stopping; ask again in a moment."}))
+            for conversation in self._known.values():
+                conversation.fail(STOPPING)
         for _ in self._workers:
-            self._waiting.put(None)
+            try:
+                self._waiting.put_nowait(None)
+            except queue.Full:
+                break  # a worker that takes what waits sees that it is over
+        until = time.monotonic() + wait
         for worker in self._workers:
-            worker.join(wait)
+            worker.join(max(0.0, until - time.monotonic()))

@@ -19,8 +19,13 @@ class Limits:
     workers: int = 2  # answered at a time
     kept: int = 256  # conversations remembered, finished ones included
     age: float = 600.0  # seconds a conversation is remembered
-    alone: float = 1.0  # seconds the work goes on after its last listener has left
+    listeners: int = 4  # streams of one conversation
+    streams: int = 256  # streams in all
+    reading: float = 10.0  # seconds in which a request must have arrived
+    stalled: float = 30.0  # seconds a reader may take nothing of what is sent
+    alone: float = 0.8  # seconds an answer is kept for a listener who left; it pauses meanwhile
     unheard: float = 30.0  # seconds an answer waits for a first listener
+    queued: float = 120.0  # seconds a question may wait for its turn
     answering: float = 120.0  # seconds one answer may take, its time in the queue not counted
     events: int = 4_000  # events of one conversation
     per_minute: int = 60  # questions of one caller

@@ -26,11 +26,10 @@ def serve(
     Raises LabError for a port that is taken, a token file that cannot be read, and missing packages.
     """
     try:
-        import uvicorn
-
         from labsupport.service.access import Tokens
         from labsupport.service.app import create_app
         from labsupport.service.assistant import Assistant
+        from labsupport.service.web_server import Server
     except ModuleNotFoundError as error:
         raise LabError(MISSING.format(error.name)) from None
     from labsupport.pipeline.answering import load_answerer
@@ -45,18 +44,17 @@ def serve(
     retriever.embedder.embed(["warm-up"], query=True)  # the first caller should not wait for it
     assistant = Assistant(retriever, load_answerer(name, reranker=retriever.reranker, embedder=retriever.embedder),
                           method or DEFAULT_METHOD)
-    hosts = (*LOOPBACK[:2], "[::1]", *({host} - set(LOOPBACK)), *names)
-    app = create_app(assistant, corpus, known, hosts=hosts)
+    shown = f"[{host}]" if ":" in host else host
+    hosts = (*LOOPBACK[:2], "[::1]", shown, *names)
+    app = create_app(assistant, corpus, known, hosts=hosts, details=host in LOOPBACK)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     if log_questions:
         logging.getLogger("labsupport.service").setLevel(logging.DEBUG)
-    address = f"http://{host if ':' not in host else f'[{host}]'}:{taken.getsockname()[1]}/"
+    address = f"http://{shown}:{taken.getsockname()[1]}/"
     print(f"The assistant answers at {address} (stop it with Ctrl-C)", flush=True)
     if host not in LOOPBACK:
         print("note: others on the network can reach it; put a proxy with TLS in front of it.", flush=True)
-    # No access log: its lines hold conversation ids, and whoever has one can read that conversation.
-    config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=10)
-    uvicorn.Server(config).run(sockets=[taken])
+    Server(app).run(sockets=[taken])
 
 
 def listener(host: str, port: int) -> socket.socket:
