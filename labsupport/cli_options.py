@@ -56,17 +56,23 @@ def engine_of(index: str):
 
 @contextmanager
 def progress_bar():
-    """Yields a callback (what, done, total) that draws a bar on standard error; nothing is drawn for quick work."""
+    """Yields a callback (what, done, total) that draws bars on standard error, for a person who looks at it.
+
+    In a pipe or a log only that is said which cannot be counted, such as that another run is waited for.
+    """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+    console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         tasks: dict[str, int] = {}
 
         def progress(what: str, done: int, total: int) -> None:
             if what not in tasks:
                 tasks[what] = bar.add_task(what, total=total or None)
+                if not total and not console.is_terminal:
+                    console.print(what, markup=False, highlight=False, soft_wrap=True)
             bar.update(tasks[what], completed=done, total=total or None)
 
         yield progress
