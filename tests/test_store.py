@@ -1,5 +1,7 @@
 import hashlib
 import sqlite3
+import subprocess
+import sys
 import threading
 from dataclasses import replace
 
@@ -391,3 +393,17 @@ def test_a_damaged_index_says_so(store):
 def test_what_sqlite_reports_becomes_one_sentence(tmp_path, fault, says):
     with pytest.raises(LabError, match=says), sql_errors(tmp_path / "index.sqlite"):
         raise sqlite3.OperationalError(fault)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="locks of POSIX")
+def test_opening_a_second_store_keeps_the_locks_of_the_first(tmp_path):
+    """Closing any other descriptor of the file would drop them, and another process could take the log away."""
+    path = tmp_path / "index.sqlite"
+    exclusive = "import sqlite3, sys; sqlite3.connect(sys.argv[1], timeout=0).execute('PRAGMA journal_mode = DELETE')"
+    with Store(path, create=True) as first:
+        first.documents()
+        with Store(path):
+            pass
+        other = subprocess.run([sys.executable, "-c", exclusive, str(path)], capture_output=True, text=True)
+        assert "locked" in other.stderr
+        assert first.documents() == []
