@@ -51,7 +51,7 @@ test: $(VENV)/.dev
 	@echo "==> Checking the style of the code"
 	@$(BIN)/python -m ruff check .
 	@echo "==> Running the tests and the notebooks"
-	@$(BIN)/python -m pytest tests --nbval notebooks
+	@$(BIN)/python -m pytest tests --nbval notebooks --nbval-sanitize-with notebooks/sanitize.cfg
 
 lint: $(VENV)/.dev
 	@$(BIN)/python -m ruff check .
