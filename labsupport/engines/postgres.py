@@ -92,6 +92,8 @@ class PostgresEngine:
             keys = connection.execute(f"SELECT doc_id, version FROM {SCHEMA}.documents").fetchall()
             connection.execute(f"DELETE FROM {SCHEMA}.meta")
             change(connection, keys, add, {}, meta)
+            for table in WITH_TEXT:
+                connection.execute(f"ANALYZE {SCHEMA}.{table}")  # or the first searches are planned blindly
 
     def _fits(self, connection: psycopg.Connection, dimensions: int) -> bool:
         try:

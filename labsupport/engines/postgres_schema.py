@@ -1,8 +1,8 @@
 """The tables of an index in PostgreSQL, in a schema of their own, made for one machine and for many.
 
-A row of `chunks` holds text, filters and vector; a row of `postings` is a word of a chunk with its places in it. The
-rows can be spread over machines by `doc_id`: every key holds it, and what refers to a row has the same one, so no
-reference and no join crosses machines. docs/engines.md has the commands and says what was tried.
+A row of `chunks` holds text, filters and vector; a row of `postings` is a word of a chunk, as a number, with its
+places. The rows can be spread over machines by `doc_id`: every key holds it, and what refers to a row has the same one,
+so no reference and no join crosses machines. docs/engines.md has the commands and says what was tried.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ CREATE TABLE {schema}.chunks (
     PRIMARY KEY (doc_id, chunk_id),
     FOREIGN KEY (doc_id, version) REFERENCES {schema}.documents ON DELETE CASCADE);
 CREATE TABLE {schema}.postings (
-    doc_id text COLLATE "C", chunk_id text COLLATE "C", word text COLLATE "C", places integer[] NOT NULL,
+    doc_id text COLLATE "C", chunk_id text COLLATE "C", word bigint, places integer[] NOT NULL,
     PRIMARY KEY (doc_id, chunk_id, word),
     FOREIGN KEY (doc_id, chunk_id) REFERENCES {schema}.chunks ON DELETE CASCADE);
 CREATE INDEX postings_by_word ON {schema}.postings (word);
@@ -54,7 +54,6 @@ ALTER TABLE {schema}.chunks ALTER embedding SET STORAGE MAIN, ALTER embedding SE
     ALTER section SET STATISTICS 0, ALTER breadcrumb SET STATISTICS 0, ALTER parent SET STATISTICS 0,
     ALTER table_header SET STATISTICS 0, ALTER body SET STATISTICS 0, ALTER title SET STATISTICS 0,
     ALTER owner SET STATISTICS 0;
-ALTER TABLE {schema}.postings ALTER word SET STATISTICS 0;
 ALTER TABLE {schema}.documents ALTER title SET STATISTICS 0, ALTER owner SET STATISTICS 0, ALTER path SET STATISTICS 0
 """
 # The inner product of vectors of length 1 is their cosine.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from labsupport.pipeline.index import Filters
 
 from .postgres_schema import NEAREST, SCHEMA
-from .words import cut
+from .words import cut, number
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,29 +25,29 @@ ASKED_OF_HNSW = 100  # neighbours it looks for at a time, at least: more finds m
 
 # How often a chunk holds a word, or a phrase: it begins at `origin` where each of its words stands in its place.
 OF_WORDS = f"""
-    SELECT doc_id, chunk_id, number, cardinality(places)::float8 AS times
-    FROM unnest(%s::int[], %s::text[]) AS asked (number, word) JOIN {SCHEMA}.postings USING (word)"""
+    SELECT doc_id, chunk_id, term, cardinality(places)::float8 AS times
+    FROM unnest(%s::int[], %s::bigint[]) AS asked (term, word) JOIN {SCHEMA}.postings USING (word)"""
 OF_PHRASES = f"""
-    SELECT doc_id, chunk_id, number, count(*)::float8 AS times FROM (
-        SELECT doc_id, chunk_id, number, at - place AS origin
-        FROM unnest(%s::int[], %s::int[], %s::int[], %s::text[]) AS asked (number, size, place, word)
+    SELECT doc_id, chunk_id, term, count(*)::float8 AS times FROM (
+        SELECT doc_id, chunk_id, term, at - place AS origin
+        FROM unnest(%s::int[], %s::int[], %s::int[], %s::bigint[]) AS asked (term, size, place, word)
         JOIN {SCHEMA}.postings USING (word), unnest(places) AS at
-        GROUP BY doc_id, chunk_id, number, origin, size HAVING count(*) = size) AS begins
-    GROUP BY doc_id, chunk_id, number"""
+        GROUP BY doc_id, chunk_id, term, origin, size HAVING count(*) = size) AS begins
+    GROUP BY doc_id, chunk_id, term"""
 
 # How many chunks hold it is counted before the filters, as FTS5 counts.
 BM25 = f"""
 WITH found AS MATERIALIZED ({{found}}),
 counted AS (
-    SELECT number, count(*) AS holding, (SELECT chunks FROM {SCHEMA}.state)::float8 AS n FROM found GROUP BY number),
+    SELECT term, count(*) AS holding, (SELECT chunks FROM {SCHEMA}.state)::float8 AS n FROM found GROUP BY term),
 weights AS MATERIALIZED (
-    SELECT number, ln((n - holding + 0.5::float8) / (holding + 0.5::float8)) AS idf,
+    SELECT term, ln((n - holding + 0.5::float8) / (holding + 0.5::float8)) AS idf,
         (SELECT words / chunks::float8 FROM {SCHEMA}.state) AS mean FROM counted)
 SELECT chunk_id, sum(
     CASE WHEN idf > 0 THEN idf ELSE 1e-6::float8 END
     * ((times * (1.2::float8 + 1)) / (times + 1.2::float8 * (1 - 0.75::float8 + 0.75::float8 * length / mean)))
-    ORDER BY number) AS score
-FROM found JOIN weights USING (number) JOIN {SCHEMA}.chunks USING (doc_id, chunk_id) WHERE {{where}}
+    ORDER BY term) AS score
+FROM found JOIN weights USING (term) JOIN {SCHEMA}.chunks USING (doc_id, chunk_id) WHERE {{where}}
 GROUP BY doc_id, chunk_id ORDER BY score DESC, chunk_id LIMIT %s"""
 
 # Cosines are rounded as in pipeline/memory.py: what is equal must compare as equal. Sorted by the rounded number,
@@ -84,8 +84,8 @@ def passing(filters: Filters | None) -> tuple[str, list[str]]:
 def keyword_query(terms: Sequence[str], filters: Filters, limit: int) -> tuple[str, list] | None:
     """SQL and values for the best chunks that hold any of `terms`; None where these have no word."""
     asked = list(enumerate(words for words in cut(terms) if words))
-    single = [(number, words[0]) for number, words in asked if len(words) == 1]
-    phrases = [(number, len(words), place, word) for number, words in asked if len(words) > 1
+    single = [(term, number(words[0])) for term, words in asked if len(words) == 1]
+    phrases = [(term, len(words), place, number(word)) for term, words in asked if len(words) > 1
                for place, word in enumerate(words)]
     if not asked or limit < 1:
         return None
