@@ -12,6 +12,7 @@ import argparse
 import itertools
 import json
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import labsupport.pipeline.extractive as extractive
@@ -96,6 +97,9 @@ def tune(answerer, asked, write) -> None:
     chosen = {answerer.reranker.name: None, answerer.embedder.name: None}
     current = {name: thresholds(name) for name in chosen}
     extractive.thresholds = lambda name: current[name]
+    # Read and cut once, not for every combination.
+    extractive.rewrite, extractive.sentences = cache(extractive.rewrite), cache(extractive.sentences)
+    judged = cache(verdict)
     for kind, name in (("rerank", answerer.reranker.name), ("embed", answerer.embedder.name)):
         results = []
         for weight, bonus, within in itertools.product(
@@ -103,7 +107,7 @@ def tune(answerer, asked, write) -> None:
         ):
             for floor in floors(kind):
                 current[name] = Thresholds(floor, within, weight, bonus)
-                results.append((*run(answerer, asked), current[name]))
+                results.append((*run(answerer, asked, judged), current[name]))
         best = max(result[:3] for result in results)
         ties = [result[3] for result in results if result[:3] == best]
         middle = sorted(ties, key=lambda t: (t.passage_weight, t.rule_bonus, t.also_within, t.abstain_below))
@@ -124,7 +128,7 @@ def tune(answerer, asked, write) -> None:
 
 
 def floors(kind):
-    return [at / 2 for at in range(-4, 11)] if kind == "rerank" else [at / 20 for at in range(4, 17)]
+    return [at / 2 for at in range(-4, 11)] if kind == "rerank" else [at / 20 for at in range(8, 18)]
 
 
 def answer_of(answerer, text, context) -> Answer:
@@ -133,12 +137,12 @@ def answer_of(answerer, text, context) -> Answer:
     return Answer(bool(rated), " ".join(one.sentence.readable for one in rated), claims)
 
 
-def run(answerer, asked) -> tuple[int, int, int]:
+def run(answerer, asked, judged) -> tuple[int, int, int]:
     """Twice the right answers and right abstentions less the wrong answers; the former alone; sentences, negative."""
     right = wrong = length = 0
     for question, text, context in asked:
         answer = answer_of(answerer, text, context)
-        outcome = verdict(answer, question)[0]
+        outcome = judged(answer, question)[0]
         right += outcome in ("right", "abstained rightly")
         wrong += outcome == "wrong"
         length += len(answer.claims)

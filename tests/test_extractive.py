@@ -103,7 +103,7 @@ def test_a_screen_question_brings_the_picture(store, answerer):
 def test_french_text_is_rated_by_the_embedding_model_and_it_says_so(store, answerer):
     answer = answerer.answer("Quel est le montant de la caution pour une motobineuse ?", context_of(store, FRENCH))
     assert answer.answer == "La caution pour une motobineuse louée est de 80 $."
-    assert "the reranker reads en only: the rest rated by word-vectors" in answer.notes
+    assert "rated by words and word-vectors: the reranker reads en only" in answer.notes
     nothing = answerer.answer("Qui a peint la Joconde à Florence ?", context_of(store, FRENCH))
     assert nothing.answer == "Les passages trouvés ne répondent pas à cette question."
 

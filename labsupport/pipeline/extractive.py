@@ -3,7 +3,7 @@
 It invents nothing, for every claim is copied. What it cannot do is judge: it abstains when even its best sentence rates
 below a threshold. Thresholds belong to a model, so `extractive.json` keeps them under the model's name, with the
 questions they were tuned on (`benchmarks/tune_extractive.py`). What the reranker was not trained to read, a French
-question or passage, is rated by the embedding model instead, the one that found the passages.
+question or passage, is rated as the first stage of the search does: by embedding and by the words shared.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from labsupport.pipeline.prompting import Prompt
 from labsupport.pipeline.reranking import load_reranker
 from labsupport.pipeline.rewriting import Query, rewrite
 from labsupport.pipeline.sentences import Sentence, pictures, sentences
-from labsupport.pipeline.terms import language_of
+from labsupport.pipeline.terms import content_words, fold, language_of, words
 
 MOST_SENTENCES = 3
 SAME_WORDS = 0.75  # a sentence this close to one already chosen says nothing new
@@ -42,7 +42,7 @@ _TO_A_PROGRAM = re.compile(
 
 @dataclass(frozen=True)
 class Thresholds:
-    """Scores are those of the model named: logits of a reranker, cosines of an embedding model."""
+    """Logits for a reranker; for an embedding model the mean of cosine and share of words, -0.5 to 1.0."""
 
     abstain_below: float  # rating of the best sentence
     also_within: float  # further sentences rated at most this much below the best
@@ -125,18 +125,19 @@ class ExtractiveAnswerer(StreamingAnswerer):
         pools.sort(key=lambda pool: all(one.chunk.language != query.language for one in pool[0]))
         for pool, by_embedding in pools:
             if by_embedding:
-                notes.append(f"the reranker reads {', '.join(languages)} only: the rest rated by {self.embedder.name}")
+                read = ", ".join(sorted(languages))
+                notes.append(f"rated by words and {self.embedder.name}: the reranker reads {read} only")
             limits = thresholds(self.embedder.name if by_embedding else self.reranker.name)
             if chosen := choose(self.rate(query, pool, by_embedding), limits):
                 return chosen
         return []
 
     def rate(self, query: Query, wanted: Sequence[Sentence], by_embedding: bool = False) -> list[Rated]:
-        """`wanted` with ratings by the reranker or as cosines, best first; equal ones in passage order.
+        """`wanted` rated by the reranker or as the first stage does, best first; equal ones in passage order.
 
         A passage in the other language is rated against the translated question, where there is a translation.
         """
-        score = self._cosines if by_embedding else self.reranker.score
+        score = self._first_stage if by_embedding else self.reranker.score
         limits = thresholds(self.embedder.name if by_embedding else self.reranker.name)
         ratings = []
         for language in dict.fromkeys(one.chunk.language for one in wanted):
@@ -155,9 +156,13 @@ class ExtractiveAnswerer(StreamingAnswerer):
         self._embedder = self._embedder or load_embedder()
         return self._embedder
 
-    def _cosines(self, question: str, texts: Sequence[str]):
+    def _first_stage(self, question: str, texts: Sequence[str]) -> list[float]:
+        """What a search goes by before reranking: the mean of the cosine and the share of the question's words."""
         asked, _ = fit_question(self.embedder, question)
-        return self.embedder.embed(texts) @ self.embedder.embed([asked], query=True)[0]
+        cosines = self.embedder.embed(texts) @ self.embedder.embed([asked], query=True)[0]
+        wanted = {_stem(word) for word in content_words(question)}
+        shares = [len(wanted & {_stem(word) for word in words(text)}) / max(1, len(wanted)) for text in texts]
+        return [(float(cosine) + share) / 2 for cosine, share in zip(cosines, shares, strict=True)]
 
 
 def choose(ratings: Sequence[Rated], limits: Thresholds, most: int = MOST_SENTENCES) -> list[Rated]:
@@ -174,6 +179,11 @@ def _without_repeats(ratings: Sequence[Rated]) -> list[Rated]:
         if all(_overlap(rated.sentence.text, other.sentence.text) < SAME_WORDS for other in kept):
             kept.append(rated)
     return kept
+
+
+def _stem(word: str) -> str:
+    """The first five letters, accents off: "vend" and "vendez" still differ, "extension" and "extensions" do not."""
+    return fold(word)[:5]
 
 
 def _overlap(a: str, b: str) -> float:
