@@ -53,14 +53,15 @@ GROUP BY doc_id, chunk_id ORDER BY score DESC, chunk_id LIMIT %s"""
 # Cosines are rounded as in pipeline/memory.py: what is equal must compare as equal. Sorted by the rounded number,
 # which no index holds, so every row is compared.
 EXACT = f"""
-SELECT chunk_id, round((-(embedding <#> %s::vector))::numeric, 6)::float8 AS cosine FROM {SCHEMA}.chunks
+SELECT chunk_id, round(-1e6::float8 * (embedding <#> %s::vector)) / 1e6::float8 AS cosine FROM {SCHEMA}.chunks
 WHERE {{where}} ORDER BY cosine DESC, chunk_id LIMIT %s"""
 
 APPROXIMATE = f"""
 WITH near AS MATERIALIZED (
     SELECT chunk_id, embedding <#> %s::vector AS distance FROM {SCHEMA}.chunks
     WHERE {{where}} ORDER BY distance LIMIT %s)
-SELECT chunk_id, round((-distance)::numeric, 6)::float8 AS cosine FROM near ORDER BY cosine DESC, chunk_id LIMIT %s"""
+SELECT chunk_id, round(-1e6::float8 * distance) / 1e6::float8 AS cosine FROM near
+ORDER BY cosine DESC, chunk_id LIMIT %s"""
 
 # Goes on through the index until enough rows have passed the filters, in the order of their distance.
 SETTINGS = "SELECT set_config('hnsw.iterative_scan', 'strict_order', true), set_config('hnsw.ef_search', %s, true)"
