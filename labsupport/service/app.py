@@ -77,8 +77,9 @@ FAULTS = {
 
 def faults(*statuses: int) -> dict:
     """For OpenAPI. `default` also keeps FastAPI from announcing errors in a form that is not ours."""
-    return {code: {"model": Fault, "description": FAULTS[code]} for code in statuses} | {
-        "default": {"model": Fault, "description": "Any other fault"}}
+    content = {"application/json": {"schema": {"$ref": "#/components/schemas/Fault"}}}
+    return {code: {"description": FAULTS[code], "content": content} for code in statuses} | {
+        "default": {"description": "Any other fault", "content": content}}
 
 
 def create_app(
@@ -107,7 +108,8 @@ def create_app(
     def caller_of(request: Request) -> Caller:
         return tokens.caller(request.headers.get("Authorization"))
 
-    @app.post("/conversations", status_code=202, responses=faults(400, 401, 403, 408, 413, 421, 429, 503))
+    @app.post("/conversations", status_code=202,
+              responses=faults(401, 403, 408, 413, 421, 429, 503) | {400: {"model": Fault, "description": FAULTS[400]}})
     def submit(request: Request, asked: Asked, _: object = bearer) -> Accepted:
         """Submit a question; the answer is followed at `/conversations/{id}/stream`."""
         caller = caller_of(request)
@@ -130,7 +132,7 @@ def create_app(
              responses={200: STREAM} | faults(401, 403, 404, 421, 429, 503))
     async def stream(
         request: Request, conversation_id: str, _: object = bearer,
-        last_event_id: str | None = Header(None, description="The number of the last event received."),
+        last_event_id: str | None = Header(None, alias="Last-Event-ID", description="The last number received."),
     ) -> EventStream:
         """The events of an answer. With `Last-Event-ID` those after that one; the last event always."""
         found = conversations.get(conversation_id, caller_of(request))
@@ -173,12 +175,24 @@ def create_app(
         Full, lambda _, why: refusal(why.status, str(why), **{"Retry-After": str(why.retry_after)}))
     app.add_exception_handler(LabError, lambda _, why: refusal(400, str(why)))
     app.add_exception_handler(
-        AnyHTTPException, lambda _, why: refusal(why.status_code, str(why.detail), **(why.headers or {})))
+        AnyHTTPException, lambda _, why: refusal(why.status_code, told(why), **(why.headers or {})))
     app.add_exception_handler(RequestValidationError, lambda _, why: refusal(400, in_one_sentence(why)))
     return app
+
+
+def told(why: AnyHTTPException) -> str:
+    """Our own sentences as they are; for the framework's bare phrases a sentence that says what to do."""
+    text = str(why.detail)
+    if text.endswith("."):
+        return text
+    return {400: f"The body cannot be read; {SEND}", 404: "There is nothing here; the chat page is at /.",
+            405: "This cannot be done here; /openapi.json lists what can."}.get(why.status_code, f"{text}.")
+
+
+SEND = 'send JSON such as {"question": "How long is the warranty?"}.'
 
 
 def in_one_sentence(invalid: RequestValidationError) -> str:
     first = invalid.errors()[0]
     where = ".".join(str(part) for part in first["loc"] if part != "body") or "the body"
-    return f"{where}: {first['msg'].lower()}; send JSON such as {{\"question\": \"How long is the warranty?\"}}."
+    return f"{where}: {first['msg'].lower()}; {SEND}"

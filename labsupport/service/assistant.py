@@ -43,14 +43,20 @@ class Assistant:
             conversation.question, self.retriever, self.answerer, cache=self.cache, method=self.method,
             filters=conversation.options["filters"],
         )  # fmt: skip
+        held = ""  # half a character: a model's text may be cut inside a surrogate pair
         with closing(steps):
             for step in steps:
                 if isinstance(step, Found):
                     yield "passages", passages(step)
-                elif isinstance(step, Asked):
+                    continue
+                last = isinstance(step, Asked)
+                text, held = held + ("" if last else step), ""
+                if not last and "\ud800" <= text[-1:] <= "\udbff":
+                    text, held = text[:-1], text[-1]
+                if text or not last:
+                    yield ("token", {"text": text}) if text else ("working", {})
+                if last:
                     yield "answer", step.as_dict()
-                else:
-                    yield ("token", {"text": step}) if step else ("working", {})
 
     def health(self) -> dict[str, Any]:
         """What `/healthz` tells. Raises LabError for an index that cannot be read."""

@@ -201,7 +201,7 @@ class Conversations:
             gone = time.monotonic() - conversation.left
             if gone > limits.alone or self.waiting:
                 return "The work was stopped because nobody listened any more; ask again."
-            conversation.pause(0.05)  # short, to see soon that somebody else waits
+            conversation.pause(0.02)  # short, to see soon that somebody else waits
         if self._closing:
             return STOPPING
         if conversation.over:
@@ -230,8 +230,10 @@ class Conversations:
         return f"The answer took longer than {self.limits.answering:g} seconds; ask a shorter question."
 
     def close(self, wait: float = 5.0) -> None:
-        """Stop taking questions, end every answer with a last event, and wait for the workers."""
+        """Stop taking questions, end every answer with a last event, and wait `wait` seconds for the workers."""
         with self._guard:
+            if self._closing:
+                return
             self._closing = True
             for conversation in self._known.values():
                 conversation.fail(STOPPING)

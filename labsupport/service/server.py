@@ -29,16 +29,18 @@ def serve(
         from labsupport.service.access import Tokens
         from labsupport.service.app import create_app
         from labsupport.service.assistant import Assistant
+        from labsupport.service.remembering import RememberingReranker
         from labsupport.service.web_server import Server
     except ModuleNotFoundError as error:
         raise LabError(MISSING.format(error.name)) from None
     from labsupport.pipeline.answering import load_answerer
     from labsupport.pipeline.ask import DEFAULT_METHOD
+    from labsupport.pipeline.reranking import load_reranker
     from labsupport.pipeline.search import Retriever
 
     known = Tokens(tokens)
     taken = listener(host, port)
-    retriever = Retriever(store)
+    retriever = Retriever(store, reranker=RememberingReranker(load_reranker()))
     name = answerer or ("endpoint" if os.environ.get("LAB_ENDPOINT_URL") else "extractive")
     print("Loading the models …", flush=True)
     retriever.embedder.embed(["warm-up"], query=True)  # the first caller should not wait for it
