@@ -20,7 +20,9 @@ from test_updates import Course
 
 from labsupport import cli
 from labsupport.pipeline import LabError
+from labsupport.pipeline.corpus import read_questions
 from labsupport.pipeline.index import Filters
+from labsupport.pipeline.search import Retriever
 from labsupport.pipeline.store import Store
 from labsupport.pipeline.updates import ingest
 
@@ -91,6 +93,18 @@ def test_the_same_ranking_under_all_filters(pair, filters):
             mine, other = ours.dense(vector, filters, limit), theirs.dense(vector, filters, limit)
             assert dict(mine) == pytest.approx(dict(other), abs=2e-6)
             assert [one for one, _ in mine] == [one for one, _ in other]
+
+
+@pytest.mark.parametrize("method", ["bm25", "dense", "hybrid"])
+def test_the_same_results_for_every_question(pair, method):
+    """With a fake model; benchmarks/engines.py does the same with the course's own, and prints how far they agree."""
+    retrievers = [Retriever(store, FakeEmbedder()) for store in pair[:2]]
+    for question in read_questions(REAL):
+        filters = Filters(question.as_of, question.audience)
+        mine, other = (one.search(question.text, method, 10, filters, question.history) for one in retrievers)
+        assert [result.chunk for result in mine] == [result.chunk for result in other]
+        assert [result.score for result in mine] == pytest.approx([result.score for result in other], abs=2e-6)
+        assert (mine.searched, mine.notes) == (other.searched, other.notes)
 
 
 words = st.text(st.sampled_from("aàbBé 12-.'\\:&|!🏡İßœ\u0301中"), max_size=25)

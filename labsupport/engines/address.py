@@ -70,7 +70,7 @@ class Address:
     def explain(self, error: psycopg.Error) -> LabError:
         text, at = self.hide(error.diag.message_primary or str(error)), self.shown
         if isinstance(error, errors.IntegrityError):
-            detail = f"; {self.hide(error.diag.message_detail)}" if error.diag.message_detail else ""
+            detail = f"; {self.hide(error.diag.message_detail)[:200]}" if error.diag.message_detail else ""
             return LabError(f"Two documents or passages claim the same id ({text}{detail}). Nothing was stored; give "
                             "one of the documents another version.")
         if isinstance(error, errors.LockNotAvailable | errors.QueryCanceled | errors.DeadlockDetected):
@@ -84,12 +84,11 @@ class Address:
         if isinstance(error, errors.UndefinedTable | errors.UndefinedColumn | errors.InvalidSchemaName):
             return Replaceable(f"The index {at} is damaged ({text}). Build it anew with: {self.build} --rebuild")
         if isinstance(error, psycopg.OperationalError) and error.sqlstate is None:
-            return self._no_connection(text)
+            return self._no_connection(str(error).lower(), text)
         return LabError(f"The index {at} cannot be used ({text}). Check the server's log and disk space, then run the "
                         "command again; what was stored is unchanged.")
 
-    def _no_connection(self, text: str) -> LabError:
-        low = text.lower()
+    def _no_connection(self, low: str, text: str) -> LabError:
         if "database" in low and "does not exist" in low:
             name = self.database or "of that name"
             return LabError(f"The server has no database {name} ({self.shown}). Create it, for example with: createdb "
