@@ -188,7 +188,8 @@ def test_sizes(small):
     (b"{}", "question: field required"), (b'{"question": "a", "k": 5}', "k: extra"), (b'{"question": " "}', "empty"),
     (b'{"question": "a", "as_of": "9.10.2026"}', "YYYY-MM-DD"), (b'{"question": "a", "as_of": "2026-02-30"}', "02-30"),
     (b'{"question": "a", "as_of": 5}', "as_of"), (b'{"question": "a", "audience": "boss"}', "boss"),
-    (b'{"question": "\\ud83d"}', "half a character"), (b"[" * 16_000, "send JSON"), (b'{"question": "\xff"}', "send JSON"),
+    (b'{"question": "\\ud83d"}', "half a character"), (b"[" * 16_000, "send JSON"),
+    (b'{"question": "\xff"}', "send JSON"),
 ])  # fmt: skip
 def test_what_is_no_question_is_refused(service, body, told):
     response = service.client.post("/conversations", content=body, headers={"Content-Type": "application/json"})
