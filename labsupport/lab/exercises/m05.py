@@ -154,7 +154,7 @@ EXERCISES = (
         id="5.3",
         title="What counts as grounded",
         prompt="`claims` holds a list for each claim: the statuses of its citations. An answer is *grounded* if it "
-        "makes at least one claim and each of its claims has at least one citation that is `\"ok\"`. Complete the rule.",
+        "makes at least one claim, and each claim has at least one citation that is `\"ok\"`. Complete the rule.",
         stub='def grounded(claims):\n    return ____\n\ncheck("5.3", grounded)',
         solution='bool(claims) and all("ok" in found for found in claims)',
         wrong=('all("ok" in found for found in claims)', 'any("ok" in found for found in claims)',
