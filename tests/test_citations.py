@@ -141,6 +141,9 @@ def test_words_and_quotations(store):
     assert words_in_passage("The deposit is $95.", chunk_of(store, *DEPOSIT).text) == 1.0
     assert words_in_passage("Blades last 200 hours.", chunk_of(store, *DEPOSIT).text) == 0.0
     assert words_in_passage("It is.", "It is.") is None
+    elsewhere = check(store, Claim("Blades last 200 hours.", (good,))).checks[0]
+    assert (elsewhere.ok, elsewhere.weak) == (True, True)
+    assert not cited(store, good).checks[0].weak
     quoting = Claim('They say “paid back on Sunday” and "deposit for a hired tiller".', (good,))
     assert check(store, quoting).missing_quotations == ((0, "paid back on Sunday"),)
 

@@ -24,6 +24,7 @@ from labsupport.pipeline.context import Context
 from labsupport.pipeline.index import Filters, Index
 from labsupport.pipeline.terms import content_words, words
 
+WEAK_BELOW = 0.5
 STATUSES = ("ok", "missing_id", "not_in_context", "not_in_force", "not_allowed")
 
 _ID = re.compile(r"(?<![0-9A-Za-z])[0-9a-fA-F]{12}(?![0-9A-Za-z])")
@@ -50,6 +51,11 @@ class Check:
     @property
     def ok(self) -> bool:
         return self.status == "ok"
+
+    @property
+    def weak(self) -> bool:
+        """A valid id, but fewer than half of the claim's words stand there: read it (or it is in the other language)."""
+        return self.ok and self.words_in_passage is not None and self.words_in_passage < WEAK_BELOW
 
     @property
     def flag(self) -> str:

@@ -40,7 +40,7 @@ def render_found(found: Found) -> str:
 def render_check(check: Check) -> str:
     """"[7839ded2d52b]", and what is wrong with it, if anything."""
     words = "" if check.words_in_passage is None else f" ({check.words_in_passage:.0%} of the claim's words)"
-    flag = f" CHECK: {check.flag}" if check.flag else ""
+    flag = f" CHECK: {check.flag}" if check.flag else " WEAK: read the passage" if check.weak else ""
     return f"[{check.chunk_id}]{words}{flag}" + (f" ({check.note})" if check.note else "")
 
 
