@@ -54,7 +54,7 @@ class Check:
 
     @property
     def weak(self) -> bool:
-        """A valid id, but fewer than half of the claim's words stand there: read it (or it is in the other language)."""
+        """A valid id, but fewer than half of the claim's words stand there: read it (it may be in another language)."""
         return self.ok and self.words_in_passage is not None and self.words_in_passage < WEAK_BELOW
 
     @property
