@@ -73,10 +73,12 @@ async function refuse(response) {
 function showPassages(turn, found) {
   turn.about.textContent = `${found.intent} question: ${found.reason}. As of ${found.as_of}, audience ${found.audience}.`;
   turn.passages = new Map();
+  if (found.passages.length) turn.sources.append(make("h3", "", "Passages the answer is drawn from"));
   for (const passage of found.passages) {
     const box = make("details", "passage");
     const until = passage.effective_to ? `to ${passage.effective_to}` : "no end date";
-    box.append(make("summary", "", `${passage.title}, ${passage.section || "-"} [${passage.id}]`));
+    const place = passage.section ? `${passage.title}: ${passage.section}` : passage.title;
+    box.append(make("summary", "", `${place} [${passage.id}]`));
     box.append(make("p", "about", `${passage.document}, ${passage.type}, in force from ${passage.effective_from}, ${until}`));
     const text = make("div", "text");
     fill(text, passage.text);
@@ -107,6 +109,7 @@ function citation(turn, check) {
 
 function showAnswer(turn, asked) {
   fill(turn.answer, asked.answer);
+  if (asked.claims.length) turn.box.insertBefore(make("h3", "", "Each statement and its source"), turn.claims);
   asked.claims.forEach((claim, place) => {
     const item = make("li", "", claim.text);
     for (const check of asked.checks.filter((one) => one.claim === place)) item.append(citation(turn, check));
@@ -115,14 +118,19 @@ function showAnswer(turn, asked) {
   if (asked.answerable && !asked.grounded) {
     turn.box.insertBefore(make("p", "bad-note", "Not every statement of this answer has a source that holds."), turn.claims);
   }
+  const how = make("details", "passage");
+  how.append(make("summary", "", "How this was answered"));
+  const cost = `${asked.model}, ${asked.tokens_in} tokens in, ${asked.tokens_out} out, ${asked.seconds} s`;
+  for (const line of [cost, `Searched: ${asked.searched.join(" / ")}`, ...asked.notes]) how.append(make("p", "about", line));
+  turn.sources.append(how);
 }
 
 function newTurn(question) {
   const turn = { box: make("article", "turn"), about: make("p", "about"), answer: make("div", "answer"),
     claims: make("ol", "claims"), sources: make("div", "sources"), text: "", passages: new Map(), last: "" };
-  turn.box.append(make("p", "asked", question), turn.about, turn.answer, turn.claims, turn.sources);
+  turn.box.append(make("h2", "asked", question), turn.about, turn.answer, turn.claims, turn.sources);
   $("turns").append(turn.box);
-  turn.box.scrollIntoView({ block: "end" });
+  turn.box.scrollIntoView({ block: "start" });
   return turn;
 }
 
@@ -168,7 +176,7 @@ $("ask").addEventListener("submit", async (submitted) => {
   try {
     $("question").value = "";
     await ask(question, $("as-of").value, $("token").value.trim(), leaving.signal);
-    $("status").textContent = "";
+    $("status").textContent = "Answered.";
   } catch (error) {
     if (error.name === "AbortError") $("status").textContent = "Stopped.";
     else {
