@@ -12,7 +12,7 @@ from labsupport.pipeline.index import Filters
 if TYPE_CHECKING:
     from labsupport.lab.workspace import Lab
     from labsupport.pipeline.answering import Answerer
-    from labsupport.pipeline.recordings import Recording
+    from labsupport.pipeline.recordings import RecordedCheck, Recording
 
 
 def ask_question(lab: Lab, qid: str, answerer: Answerer, audience: str | None = None, **options) -> Asked:
@@ -46,7 +46,7 @@ def recorded_in_brief(one: Recording) -> str:
     """Who said what in a recording, and what it cited, one line each."""
     return "\n".join([
         f"{one.answerer}, {one.method}: {one.answer.answer}",
-        *(f"  [{cited.id}] {cited.document} v{cited.version}: {cited.status}" for cited in one.checks),
+        *(f"  [{cited.id}]{_of(cited)}: {cited.status}" for cited in one.checks),
     ])
 
 
@@ -61,6 +61,10 @@ def recorded_faults(recordings: Iterable[Recording]) -> list[dict[str, str]]:
             for cited, status in found if checks else [("", "uncited")]:
                 rows.append(about | {"claim": str(place + 1), "cites": _short(cited), "status": status})
     return rows
+
+
+def _of(cited: RecordedCheck) -> str:
+    return f" {cited.document} v{cited.version}" if cited.document else ""
 
 
 def _short(text: str, most: int = 30) -> str:
