@@ -114,8 +114,9 @@ def of_size(url: str, size: int) -> None:
     postgres_search.EXACT_UP_TO = size // 2
     PostgresEngine(url).rebuild(entries, {"dimensions": "384"})
     print(f"{len(entries) * 50} chunks stored and indexed in {time.perf_counter() - began:.0f} s")
-    chosen = random.Random(1).sample(entries, count)
-    questions = [(entry.vectors[0] + rng.normal(size=384) / 40).astype(np.float32) for entry in chosen]
+    chosen = random.Random(1).sample(entries, 2 * count)
+    between = [one.vectors[0] + other.vectors[0] for one, other in zip(chosen[::2], chosen[1::2], strict=True)]
+    questions = [(vector / np.linalg.norm(vector)).astype(np.float32) for vector in between]  # near to nothing
     with PostgresStore(url) as store:
         store._execute("ANALYZE lab_index.chunks")
         times, shares = {"exact": [], "HNSW": [], "BM25": []}, []
@@ -128,7 +129,7 @@ def of_size(url: str, size: int) -> None:
             times["HNSW"].append(took)
             shares.append(alike([one for one, _ in exact], [one for one, _ in near]))
         for number in range(count):
-            terms = [f"w{5 * (number + 1)}", f"w{300 + number}", f"w{4000 + number}"]
+            terms = [f"w{50 + number}", f"w{300 + number}", f"w{4000 + number}"]
             times["BM25"].append(seconds(lambda t=terms: store.keyword(t, filters, K))[1])
     medians = {name: statistics.median(some) for name, some in times.items()}
     print(f"HNSW finds {statistics.mean(shares):.3f} of the true top {K}; median times against HNSW: "
