@@ -42,7 +42,7 @@ def ask(
     corpus: Corpus = DEFAULT_CORPUS,
     index: Index = DEFAULT_INDEX,
     as_json: AsJson = False,
-) -> None:
+) -> int:
     """Answer a question from the documents, with every citation checked."""
     from labsupport.pipeline.ask import ask as run_ask
     from labsupport.pipeline.ask import find
@@ -64,9 +64,10 @@ def ask(
             text = known.text if known else question
             if prompt:
                 print(find(text, retriever, **options).prompt.text)
-                return
+                return 0
             asked = run_ask(text, retriever, make_answerer(named, retriever), **options)
     show(asked.as_dict()) if as_json else print(render_asked(asked))
+    return 1 if asked.checked.invalid else 0
 
 
 def course_question(corpus: Path, text: str):
