@@ -38,13 +38,8 @@ def check_statuses(statuses, lab) -> Wrong | None:
     return None
 
 
-WHY = {
-    "ok": "It is there, in force, public, and was sent.",
-    "missing_id": "Count its characters.",
-    "not_in_force": "Version 4 begins on 1 November.",
-    "not_allowed": "The page is for staff, and a customer asks.",
-    "not_in_context": "It is there, in force and public. What is missing?",
-}
+WHY = {"missing_id": "Count its characters.", "not_in_force": "Version 4 begins on 1 November.",
+       "not_allowed": "The page is for staff.", "not_in_context": "It is public and in force. What is missing?"}
 
 
 def check_may_read(may_read, lab) -> Wrong | None:
@@ -118,18 +113,12 @@ EXERCISES = (
         '    "d753fb02bc8c": ____,  # the privacy policy, public and in force\n'
         '}\ncheck("5.1", statuses)',
         solution=('"missing_id"', '"not_in_force"', '"not_allowed"', '"not_in_context"'),
-        wrong=(
-            ('"missing_id"', '"not_in_force"', '"not_allowed"', '"ok"'),
-            ('"not_in_context"', '"not_in_force"', '"not_allowed"', '"not_in_context"'),
-            ('"missing_id"', '"not_in_context"', '"not_allowed"', '"not_in_context"'),
-            ('"missing_id"', '"not_in_force"', '"not_in_context"', '"not_in_context"'),
-        ),
-        hints=(
-            "Choose each of them in the list of the panel and read the status.",
-            "The privacy policy is fine in every way, but was it sent with this question?",
-        ),
-        explain="Version 4 and the privacy policy are right and proper pages. A model that cites them for this "
-        "question has not read them.",
+        wrong=(('"missing_id"', '"not_in_force"', '"not_allowed"', '"ok"'),
+               ('"not_in_context"', '"not_in_force"', '"not_allowed"', '"not_in_context"'),
+               ('"missing_id"', '"not_in_force"', '"not_in_context"', '"not_in_context"')),
+        hints=("Choose each of them in the list of the panel and read the status.",
+               "The privacy policy is fine in every way, but was it sent with this question?"),
+        explain="Three of these are proper pages. A model that cites them for this question has not read them.",
         revisit="Explore",
         check=check_statuses,
     ),
@@ -142,10 +131,8 @@ EXERCISES = (
         solution='passage == "public" or asker == "staff"',
         wrong=("passage == asker", 'asker == "staff"', 'passage == "public"', "True",
                'passage == "public" and asker == "staff"'),
-        hints=(
-            "There are four cases; write down the answer to each. Only one of them is no.",
-            "Joining two conditions with `or` leaves exactly one case out.",
-        ),
+        hints=("There are four cases; write down the answer to each. Only one of them is no.",
+               "Joining two conditions with `or` leaves exactly one case out."),
         explain="`passage == asker` is the usual slip: it shuts staff out of all that customers may read.",
         revisit="Who asks, and when",
         check=check_may_read,
@@ -160,10 +147,8 @@ EXERCISES = (
         wrong=('all("ok" in found for found in claims)', 'any("ok" in found for found in claims)',
                'bool(claims) and all(one == "ok" for found in claims for one in found)', "bool(claims)",
                'bool(claims) and "missing_id" not in claims'),
-        hints=(
-            "`all` goes through the claims and asks of each: is there an ok among its statuses?",
-            "`all` of nothing is True. An answer that claims nothing is not grounded.",
-        ),
+        hints=("`all` goes through the claims and asks of each: is there an ok among its statuses?",
+               "`all` of nothing is True. An answer that claims nothing is not grounded."),
         explain="A claim may have a bad citation beside a good one. A claim with none, or an answer with no claim, has "
         "nothing to stand on.",
         revisit="A worked example",
@@ -179,11 +164,9 @@ EXERCISES = (
         solution=r'r"\b[0-9a-f]{12}\b"',
         wrong=(r'r"[0-9a-f]{12}"', r'r"[0-9a-f]+"', r'r"\[[0-9a-f]{12}\]"', r'r"\b[0-9a-f]{11,12}\b"',
                r'r"\b\w{12}\b"'),
-        hints=(
-            "`[0-9a-f]` is one such character, and `{12}` means twelve of them.",
-            "Twelve characters out of the middle of a longer number are no id. `\\b` stands where a word begins or "
-            "ends.",
-        ),
+        hints=("`[0-9a-f]` is one such character, and `{12}` means twelve of them.",
+               "Twelve characters out of the middle of a longer number are no id. `\\b` stands where a word begins or "
+               "ends."),
         explain="Read generously and check strictly: any way of writing an id is read, and then the id must be real.",
         revisit="What the checker finds in a real model",
         check=check_pattern,
@@ -213,8 +196,7 @@ PREDICTIONS = (
         stub='predict("5.p1", ____)',
         solution='"missing_id"',
         outcome=lambda lab: status(lab, INVENTED),
-        explain="It has eleven characters; 17 stands where 034 should. The index holds no such passage, so no reader "
-        "is sent to look for it.",
+        explain="It has eleven characters; 17 stands where 034 should. The index holds no such passage.",
     ),
     Prediction(
         id="5.p2",
@@ -234,8 +216,7 @@ PREDICTIONS = (
         stub='predict("5.p3", ____)',
         solution="False",
         outcome=customer_is_answered,
-        explain="The procedure is filtered out before the search ranks. The answerer never sees it, so there is "
-        "nothing it could let slip.",
+        explain="The procedure is filtered out before the search ranks. What was never seen cannot slip out.",
     ),
 )
 
@@ -295,6 +276,5 @@ KNOWLEDGE = (
     ),
 )
 
-MODULE = Module(
-    number="05", title="Answers and citations", exercises=EXERCISES, predictions=PREDICTIONS, knowledge=KNOWLEDGE
-)
+MODULE = Module(number="05", title="Answers and citations", exercises=EXERCISES, predictions=PREDICTIONS,
+                knowledge=KNOWLEDGE)
