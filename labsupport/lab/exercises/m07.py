@@ -248,7 +248,7 @@ KNOWLEDGE = (
         choices=(
             Choice("a", "They have been checked: only checked text is sent.",
                    "Then nothing could be sent before the end. The text comes first, the check after the last word."),
-            Choice("b", "Nothing yet. The checked answer comes in the event `answer`, after the last token.",
+            Choice("b", "Nothing yet. The checked answer comes in the event “answer”, after the last token.",
                    "That is why a page should mark a growing answer as not yet checked.", right=True),
             Choice("c", "They are right, because the passages were sent first.",
                    "The passages show what the answer should rest on. Whether it does is only checked at the end."),
@@ -269,7 +269,7 @@ KNOWLEDGE = (
     ),
     Knowledge(
         id="7.k4",
-        question="An answer links to `https://example.com/form.png`. What does the assistant show?",
+        question="An answer links to https://example.com/form.png. What does the assistant show?",
         choices=(
             Choice("a", "The picture, loaded from there.",
                    "Then whoever gets a link into a document could see who reads the answer, and when."),
