@@ -1,5 +1,6 @@
 """The service's streams: what is sent is what is stored, every stream ends, and who leaves stops the work."""
 
+import asyncio
 import gc
 import os
 import socket
@@ -172,6 +173,14 @@ def test_what_the_pipeline_reports_is_told_where_details_may_be(serve):
         assert serve(answerer, details=details).ask()[-1][2]["error"].startswith(told)
 
 
+def test_what_a_model_says_back_about_the_question_is_not_logged(serve, caplog):
+    answerer = Scripted()
+    answerer.on_stream = crash(LabError(f"The server answered: cannot read {DEPOSIT!r}."))
+    serve(answerer).ask()
+    assert "no answer: The server answered: cannot read '(the question)'." in caplog.text
+    assert "tiller" not in caplog.text
+
+
 def test_an_answerer_that_stops_half_way_is_an_error(serve):
     class Half(Scripted):
         def stream(self, question, context, **more):
@@ -276,6 +285,10 @@ def leave_after_three(service):
         assert [next(coming)[0] for _ in range(3)] == [1, 2, 3]
 
 
+def running_tasks():
+    return sum(isinstance(one, asyncio.Task) and not one.done() for one in gc.get_objects())
+
+
 def test_a_client_that_leaves_stops_the_producer_fifty_times(serve):
     answerer = Scripted(LONG, pause=0.005)  # a whole answer takes a second
     service = serve(answerer)
@@ -286,6 +299,7 @@ def test_a_client_that_leaves_stops_the_producer_fifty_times(serve):
     gc.collect()
     threads, memory = threading.active_count(), process.memory_info().rss
     files = process.num_fds() if os.name == "posix" else 0
+    tasks = running_tasks()
     said = answerer.said
     for _ in range(50):
         leave_after_three(service)
@@ -296,6 +310,7 @@ def test_a_client_that_leaves_stops_the_producer_fifty_times(serve):
     assert time.monotonic() - started < 4, "the next question waits for nobody who left"
     wait_until(lambda: answerer.ended == answerer.began == 54)
     wait_until(lambda: threading.active_count() <= threads + 1)
+    wait_until(lambda: running_tasks() <= tasks)
     gc.collect()
     if os.name == "posix":
         wait_until(lambda: process.num_fds() <= files + 1)

@@ -12,6 +12,7 @@ from labsupport.pipeline.answering import Answerer
 from labsupport.pipeline.ask import DEFAULT_METHOD, AnswerCache, Asked, Found, ask_stream
 from labsupport.pipeline.context import estimate_tokens
 from labsupport.pipeline.search import Retriever
+from labsupport.pipeline.sqlite_file import frozen
 from labsupport.service.conversations import Conversation, Event
 
 
@@ -24,7 +25,7 @@ class Assistant:
         self._file = self._number_of_file()
 
     def _number_of_file(self) -> int | None:
-        """Which file the index is; None for an index that is none."""
+        """Which file the index is; None for an index that is none, 0 for one that is gone."""
         path = getattr(self.retriever.store, "path", None)
         try:
             return path.stat().st_ino if isinstance(path, Path) else None
@@ -32,8 +33,11 @@ class Assistant:
             return 0
 
     def check_file(self) -> None:
-        """An open file that was deleted can still be read, but what it says is of the past. Raises LabError."""
-        if self._number_of_file() != self._file:
+        """An open file that was deleted can still be read, but what it says is of the past. Raises LabError.
+
+        In a folder that may only be read, the store itself looks whether the file was exchanged, and opens the new one.
+        """
+        if self._number_of_file() != self._file and frozen(self.retriever.store.path) is None:
             raise LabError("The index was deleted or replaced while the service ran; start the service again.")
 
     def events(self, conversation: Conversation) -> Iterator[Event]:

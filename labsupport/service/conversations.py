@@ -174,7 +174,7 @@ class Conversations:
             try:
                 self._answer(conversation)
             except LabError as fault:
-                log.warning("no answer: %s", fault if self.details else type(fault).__name__)
+                log.warning("no answer: %s", str(fault).replace(conversation.question.strip(), "(the question)"))
                 conversation.fail(str(fault) if self.details else FAILED)
             except BaseException as crash:  # a worker must outlive whatever an answerer raises
                 frames = "".join(traceback.format_tb(crash.__traceback__))
