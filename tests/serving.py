@@ -121,6 +121,7 @@ def serving(folder, answerer=None, limits=None, desk=None, method="bm25", **opti
         app = create_app(assistant, corpus, Tokens(folder / "tokens.jsonl"), Limits(**{**PLENTY, **(limits or {})}),
                          hosts=LOOPBACK, **options)
         service = Service(app, corpus, index, tokens)
+        service.retriever = retriever
         try:
             yield service
         finally:

@@ -11,9 +11,11 @@ import psutil
 import pytest
 from desk import update_desk
 from fastapi.routing import APIRoute
-from serving import DEPOSIT, Recited, Scripted, events, names, one_by_one, serving, text_of, wait_until
+from serving import DEPOSIT, TODAY, Recited, Scripted, events, names, one_by_one, serving, text_of, wait_until
 
+from labsupport.lab.panels import AssistantPanel
 from labsupport.pipeline import LabError
+from labsupport.pipeline.index import Filters
 from labsupport.service.access import PUBLIC
 from labsupport.service.conversations import Conversations
 from labsupport.service.limits import Limits
@@ -86,6 +88,18 @@ def test_words_arrive_while_the_answer_is_written(serve):
         assert not answerer.ended
         answerer.go_on.set()
         assert names(list(coming)) == ["token", "answer", "done"]
+
+
+def test_the_notebook_panel_shows_the_same_stream(serve):
+    service = serve(Recited(), method="rerank")
+    assistant = AssistantPanel(service.retriever, service.corpus, Filters(TODAY, "public"), answerer=Recited())
+    assistant.answer(DEPOSIT)
+    turn, found = assistant.turns[-1], service.ask()
+    assert text_of(found) == turn.text
+    in_panel = {chunk.chunk_id: chunk.body for chunk in turn.found.context.kept}
+    in_stream = {passage["id"]: passage["text"] for passage in found[0][2]["passages"]}
+    assert in_panel == in_stream
+    assert turn.asked.as_dict()["checks"] == found[-2][2]["checks"]
 
 
 def test_passages_bring_what_a_citation_opens(serve):
