@@ -61,7 +61,9 @@ def index(tmp_path):
 
 @pytest.fixture
 def retriever(index):
-    return Retriever(index, WordVectors(), WordReranker())
+    models = WordVectors()
+    chunker = StructureChunker(models.count_tokens, limit=60)
+    return Retriever(index, models, WordReranker(), chunker)
 
 
 QUESTION = "How do I clean the carburettor of the chainsaw?"

@@ -277,7 +277,9 @@ def test_a_question_longer_than_the_model_reads_is_cut_with_a_note(retriever):
     class Short(WordVectors):
         max_tokens = 4
 
-    results = Retriever(retriever.store, Short()).search("sharpen the hoe with a flat file", "dense", 1)
+    chunker = StructureChunker(WordVectors().count_tokens)  # a model that short would have the documents cut anew
+    short = Retriever(retriever.store, Short(), chunker=chunker)
+    results = short.search("sharpen the hoe with a flat file", "dense", 1)
     assert any("cut at" in note for note in results.notes) and results
 
 
@@ -345,3 +347,19 @@ def test_the_default_models_find_the_sentence_meant(tmp_path):
         results = Retriever(store).search("How do I get my garden tool keen again?", "rerank", 1)
         assert found(results) == [("hoe v2", "Sharpening")]
         assert np.isfinite(results[0].score)
+
+
+def test_an_index_cut_by_another_chunker_is_refused_but_not_one_of_the_users_own(retriever, monkeypatch):
+    import labsupport.pipeline.chunking as chunking
+
+    class Own:
+        label, name = "by-hand", "by-hand(1)"
+
+    meta = retriever.store.meta()
+    monkeypatch.setattr(chunking, "make_chunker", lambda label, embedder=None: Own())
+    monkeypatch.setattr(retriever.store, "meta", lambda: meta | {"chunker": "structure(limit=9,overlap=1,v2)"})
+    with pytest.raises(LabError, match="limit=9.*by-hand.*--rebuild"):
+        Retriever(retriever.store, WordVectors()).search("hoe", "dense", 1)
+    monkeypatch.undo()
+    monkeypatch.setattr(retriever.store, "meta", lambda: meta | {"chunker_label": "by-hand", "chunker": "by-hand(1)"})
+    assert Retriever(retriever.store, WordVectors()).search("hoe", "dense", 1)

@@ -151,12 +151,16 @@ def check_identity(meta: dict[str, str], *, chunker: Chunker | None = None, embe
                        "build the index anew with: python -m labsupport ingest --rebuild")
 
 
-def check_chunker(meta: dict[str, str], embedder: Embedder) -> None:
-    """For a search, which cuts nothing itself: would today's chunker of the same label cut as the index was cut?
+def check_chunker(meta: dict[str, str], embedder: Embedder, chunker: Chunker | None = None) -> None:
+    """For a search, which cuts nothing itself: would `chunker`, or today's of the same label, cut as the index was cut?
 
-    Raises LabError with both names where its limit or its code has changed since.
+    Raises LabError with both names where its limit or its code has changed since. A chunker of the user's own cannot be
+    made here, so there is nothing to compare it with.
     """
     from .chunking import make_chunker
 
-    if "chunker_label" in meta:
-        check_identity(meta, chunker=make_chunker(meta["chunker_label"], embedder))
+    try:
+        today = chunker or make_chunker(meta["chunker_label"], embedder)
+    except (KeyError, LabError):
+        return
+    check_identity(meta, chunker=today)

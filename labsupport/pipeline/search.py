@@ -19,9 +19,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from labsupport.pipeline import LabError
-from labsupport.pipeline.chunking import Chunk
+from labsupport.pipeline.chunking import Chunk, Chunker
 from labsupport.pipeline.embedding import Embedder, fit_question, load_embedder
-from labsupport.pipeline.index import Filters, Index, check_identity
+from labsupport.pipeline.index import Filters, Index, check_chunker, check_identity
 from labsupport.pipeline.reranking import Reranker, load_reranker
 from labsupport.pipeline.rewriting import Query, Rewriting, as_it_stands, rewrite
 from labsupport.pipeline.terms import holds
@@ -90,12 +90,14 @@ def fuse(lists: Sequence[Ranked], weights: Sequence[float] | None = None, k: int
 class Retriever:
     """Searches one index. Models load on first use: for bm25 none does.
 
-    Without `embedder`, the model the index was built with. Any other is refused when a vector is first needed.
+    Without `embedder`, the model the index was built with; without `chunker`, today's of the same label. Any other is
+    refused when a vector is first needed.
     """
 
-    def __init__(self, store: Index, embedder: Embedder | None = None, reranker: Reranker | None = None):
+    def __init__(self, store: Index, embedder: Embedder | None = None, reranker: Reranker | None = None,
+                 chunker: Chunker | None = None):
         self.store = store
-        self._embedder, self._reranker = embedder, reranker
+        self._embedder, self._reranker, self._chunker = embedder, reranker, chunker
 
     @property
     def embedder(self) -> Embedder:
@@ -103,6 +105,7 @@ class Retriever:
         if self._embedder is None:
             self._embedder = load_embedder(meta["embedder"]) if "embedder" in meta else load_embedder()
         check_identity(meta, embedder=self._embedder)
+        check_chunker(meta, self._embedder, self._chunker)
         return self._embedder
 
     @property
