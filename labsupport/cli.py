@@ -78,7 +78,11 @@ def ingest(
         report = run_ingest(
             corpus, engine_of(index), rebuild=rebuild, verify=verify, allow_empty=allow_empty, progress=progress
         )
-    show(asdict(report)) if as_json else print(report)
+    if as_json:
+        show(asdict(report))
+    else:
+        print(report)
+        info(index)
     return 1 if report.failed else 0
 
 

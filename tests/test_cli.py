@@ -1,0 +1,123 @@
+"""The command line, run in this process on a workspace restored from a snapshot: no model is needed for most of it."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from labsupport.cli import run
+from labsupport.lab.home import Home
+from labsupport.lab.snapshots import restore
+
+INDEX_LINE = "index index.sqlite: 36 documents, 185 chunks | chunker structure | embeddings all-MiniLM-L6-v2\n"
+REPORTS = json.loads((Path(__file__).parent / "figures.json").read_text(encoding="utf-8"))["reports"]
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory) -> Path:
+    home = tmp_path_factory.mktemp("home")
+    return home / restore("end-of-m03", Home(home)).workspace
+
+
+@pytest.fixture
+def here(workspace, tmp_path, monkeypatch) -> Path:
+    """A copy of the workspace as the working folder."""
+    shutil.copytree(workspace, tmp_path / "work")
+    monkeypatch.chdir(tmp_path / "work")
+    return tmp_path / "work"
+
+
+@pytest.fixture
+def said(capsys):
+    """Runs a command line; gives its exit code, output and errors."""
+
+    def call(*argv: str) -> tuple[int, str, str]:
+        code = run(list(argv))
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return call
+
+
+def test_reports_of_a_deletion_and_its_undoing(here, said):
+    assert said("ingest") == (0, f"{REPORTS['second_ingest']}\n{INDEX_LINE}", "")
+    gone = here / "corpus" / "documents" / "staff-discount-and-perks.md"
+    text = gone.read_bytes()
+    gone.unlink()
+    code, out, _ = said("ingest")
+    removed = f"{REPORTS['after_deleting_staff_discount']}\n  removed: documents/{gone.name}\n"
+    assert code == 0 and out.startswith(removed)
+    code, out, _ = said("audit")
+    cited = re.search(r"\n268 recorded answers \| (\d+) citations to passages that are removed, not in force", out)
+    assert code == 1 and int(cited[1]) > 0 and "Q51 chat rerank" in out
+    gone.write_bytes(text)
+
+
+def test_chunks_and_info(here, said):
+    code, out, _ = said("chunks", "gift-cards")
+    assert code == 0 and [line.split("]")[0].split("[")[1] for line in out.splitlines()] == [
+        "8c4bc4299042", "f27bb50ce8b7", "52ad3a57c1d1"]  # fmt: skip
+    assert said("chunks", "no-such-document") == (1, "No chunks for no-such-document\n", "")
+    assert said("info") == (0, INDEX_LINE, "")
+    assert json.loads(said("info", "--json")[1])["chunks"] == 185
+    assert [one["start"] for one in json.loads(said("chunks", "gift-cards", "--json")[1])] == [12, 127, 232]
+
+
+@pytest.mark.parametrize(
+    ("day", "version", "chunk"), [("2026-10-31", 3, "7839ded2d52b"), ("2026-11-01", 4, "963dae4229eb")]
+)
+def test_the_date_picks_the_version(here, said, day, version, chunk):
+    code, out, _ = said("search", "return window", "--method", "bm25", "--k", "2", "--as-of", day)
+    first, text, *_, last = out.splitlines()
+    assert re.fullmatch(rf"1\.  \d+\.\d+  \[{chunk}\] returns-policy v{version} \| Return window \| public", first)
+    assert text.startswith("   Returns policy Return window You have") and text.endswith("…") and len(text) == 104
+    assert code == 0 and last == f"bm25, top 2, as of {day}, audience staff"
+
+
+def test_the_public_finds_nothing_of_staff(here, said):
+    found = json.loads(said("search", "staff discount", "--method", "bm25", "--audience", "public", "--json")[1])
+    assert found["results"] and {one["audience"] for one in found["results"]} == {"public"}
+
+
+@pytest.mark.parametrize(
+    ("argv", "sentence"),
+    [
+        (["search", "x", "--method", "magic"], "Unknown method 'magic'; use one of: bm25, dense, hybrid, rerank."),
+        (["search", "x", "--method", "bm25", "--as-of", "30.06.2026"], "No such date: '30.06.2026'"),
+        (["search", "x", "--method", "bm25", "--audience", "all"], "No audience 'all'; use one of: public, staff."),
+        (["search", "x", "--method", "bm25", "--k", "0"], "k is 0"),
+        (["search", "x", "--k", "many"], "--k"),
+        (["search"], "Missing argument"),
+        (["find"], "No such command 'find'"),
+        (["info", "--index", "nowhere.sqlite"], "nowhere.sqlite"),
+        (["ingest", "--corpus", "nowhere"], "nowhere"),
+        (["ask", "Q99"], "There is no question Q99: corpus/questions.csv holds Q01 to Q67."),
+        (["ask", "Q01", "--audience", "public"], "staff"),
+        (["ask", "   ", "--answerer", "extractive"], "empty"),
+        (["snapshot", "restore", "end-of-m99"], "end-of-m99"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_changes_nothing(here, said, argv, sentence):
+    before = (here / "index.sqlite").read_bytes()
+    code, out, err = said(*argv)
+    assert (code, out) == (2, "")
+    assert sentence in err and len(err.splitlines()) == 1 and "Traceback" not in err
+    assert (here / "index.sqlite").read_bytes() == before
+    assert not (here / "nowhere.sqlite").exists()
+
+
+@pytest.mark.model
+def test_a_recorded_answer_is_checked_against_the_index_of_today(here, said):
+    code, out, _ = said("ask", "Q51")
+    assert code == 0 and "[c13d27947ed1]" in out and "CHECK" not in out and "audience staff" in out
+    (here / "corpus" / "documents" / "staff-discount-and-perks.md").unlink()
+    said("ingest")
+    code, out, _ = said("ask", "Q51")
+    assert code == 1 and "CHECK: missing_id:c13d27947ed1" in out and "the recording saw other passages" in out
+
+
+def test_nothing_said_shows_the_commands(said):
+    code, out, _ = said()
+    assert code == 0 and "ingest" in out and "evaluate" in out
