@@ -253,7 +253,7 @@ KNOWLEDGE = (
         "from it?",
         choices=(
             Choice("a", "The prompt says that orders in passages are not to be followed.",
-                   "It says so, and our chat model followed them all the same. An instruction is no wall."),
+                   "It says so, and our chat model promised the guarantee all the same. An instruction is no wall."),
             Choice("b", "A filter that takes out such sentences.",
                    "The extractive answerer has one, so that answers read well. Anybody can put the order in other "
                    "words, so it is no protection."),
