@@ -100,7 +100,7 @@ class Conversations:
 
     def __init__(self, work: Work, limits: Limits | None = None, details: bool = True):
         self.work, self.limits, self.details = work, limits or Limits(), details
-        self._waiting: queue.Queue[Conversation] = queue.Queue(self.limits.waiting)
+        self._waiting: queue.Queue[Conversation | None] = queue.Queue(self.limits.waiting)
         self._known: OrderedDict[str, Conversation] = OrderedDict()
         self._guard = threading.Lock()
         self._closing = False
@@ -197,9 +197,8 @@ class Conversations:
     def _stop(self, conversation: Conversation) -> str:
         """Why work on this answer must end now; empty while it may go on. Pauses while its listener is away."""
         limits = self.limits
-        while conversation.left is not None and not (conversation.over or self._closing):
-            gone = time.monotonic() - conversation.left
-            if gone > limits.alone or self.waiting:
+        while (left := conversation.left) is not None and not (conversation.over or self._closing):
+            if time.monotonic() - left > limits.alone or self.waiting:
                 return "The work was stopped because nobody listened any more; ask again."
             conversation.pause(0.02)  # short, to see soon that somebody else waits
         if self._closing:
