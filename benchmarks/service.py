@@ -143,8 +143,8 @@ def ask(client: httpx.Client, question: str) -> str:
 
 def run(questions: int, reingests: int, models: bool) -> dict:
     """Everything measured: `first` and `last` are the server's state after a tenth and at the end."""
-    kept = min(KEPT, questions // 10)
-    first = max(questions // 10, 2 * kept)  # by then what is bounded is full
+    kept = min(KEPT, max(4 * AT_A_TIME, questions // 10))
+    first = min(max(questions // 10, 2 * kept), questions // 2)  # by then what is bounded is full
     wanted, errors = texts(questions), []
     step = max(1, questions // reingests) if reingests else questions
     with tempfile.TemporaryDirectory() as home:

@@ -364,6 +364,16 @@ def test_the_number_kept_is_bounded(serve):
     assert [service.stream(one).status_code for one in asked] == [404] * 7 + [200] * 5
 
 
+def test_a_question_that_waits_is_not_forgotten_for_newer_ones(serve):
+    answerer = Scripted(("a", None, "b"))
+    service = serve(answerer, {"kept": 1, "workers": 1})
+    asked = [service.submit().json()["conversation_id"] for _ in range(4)]
+    assert all(service.conversations.get(one, PUBLIC) for one in asked)
+    answerer.go_on.set()
+    wait_until(lambda: answerer.ended == 4)
+    wait_until(lambda: service.stream("none").status_code == 404 and len(service.conversations) == 1)
+
+
 def test_a_slow_reader_blocks_nobody_and_is_given_up(serve):
     answerer = Scripted(tuple("x" * 4_000 for _ in range(1_000)))
     service = serve(answerer, {"stalled": 0.5})

@@ -151,12 +151,15 @@ class Conversations:
         return self._waiting.qsize()
 
     def _forget(self) -> None:
-        """Drop what is too old, and the oldest without a listener over the number kept. Called with the guard held."""
+        """Drop what is too old, and the oldest finished ones over the number kept. Called with the guard held.
+
+        Unfinished ones are bounded too, by the queue and the workers.
+        """
         oldest_first = list(self._known.values())
         too_many = len(oldest_first) - self.limits.kept
         for conversation in oldest_first:
             old = time.monotonic() - conversation.made > self.limits.age
-            if old or (too_many > 0 and not conversation.listeners):
+            if old or (too_many > 0 and conversation.over and not conversation.listeners):
                 del self._known[conversation.id]
                 too_many -= 1
                 conversation.fail("This answer was not fetched in time; ask again.")
