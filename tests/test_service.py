@@ -367,10 +367,9 @@ def test_the_number_kept_is_bounded(serve):
 def test_a_question_that_waits_is_not_forgotten_for_newer_ones(serve):
     answerer = Scripted(("a", None, "b"))
     service = serve(answerer, {"kept": 1, "workers": 1})
-    asked = [service.submit().json()["conversation_id"] for _ in range(4)]
+    asked = [service.submit().json()["conversation_id"] for _ in range(4)]  # the same question: answered once
     assert all(service.conversations.get(one, PUBLIC) for one in asked)
     answerer.go_on.set()
-    wait_until(lambda: answerer.ended == 4)
     wait_until(lambda: service.stream("none").status_code == 404 and len(service.conversations) == 1)
 
 
