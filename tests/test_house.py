@@ -70,7 +70,9 @@ def test_the_reading_order_holds_every_module_after_what_it_needs() -> None:
 
 @pytest.mark.parametrize("path", sorted(MODULES), ids=lambda path: NAMES[path])
 def test_a_module_is_read_in_one_sitting(path: Path) -> None:
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 280
+    # The content of a module's exercises is text to read beside the notebook; everything else is code.
+    limit = 300 if path.match("lab/exercises/m0?.py") else 280
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= limit
     assert "utils" not in path.stem
 
 
