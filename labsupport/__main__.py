@@ -4,6 +4,14 @@ import sys
 
 
 def main() -> int:
+    try:
+        return dispatch()
+    except KeyboardInterrupt:
+        print("Stopped. What was not finished has changed nothing.", file=sys.stderr)
+        return 130
+
+
+def dispatch() -> int:
     # These two need the standard library only, so they start without the rest of the command line.
     if sys.argv[1:2] == ["evidence"]:
         from labsupport.pipeline.evidence import main as evidence

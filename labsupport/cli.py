@@ -22,6 +22,7 @@ from labsupport.cli_options import (
     Method,
     engine_of,
     filters_for,
+    one_of,
     open_index,
     progress_bar,
     show,
@@ -37,6 +38,7 @@ app = typer.Typer(
 )
 
 PROGRAM = "python -m labsupport"
+INTERRUPTED = 130
 UsageError = typer.BadParameter.__base__  # of click, or of the copy that newer typers bring along
 
 
@@ -48,15 +50,18 @@ def run(argv: list[str]) -> int:
     argv = argv or ["--help"]
     try:
         result = typer.main.get_command(app).main(argv, prog_name=PROGRAM, standalone_mode=False)
+        if result == INTERRUPTED:  # typer turns Ctrl-C into this code and says nothing
+            raise KeyboardInterrupt
         return result if isinstance(result, int) else 0
     except LabError as fault:
         print(fault, file=sys.stderr)
     except UsageError as usage:
         path = usage.ctx.command_path if usage.ctx else PROGRAM
-        print(f"{usage.format_message().rstrip('.')}; `{path} --help` shows how to call it.", file=sys.stderr)
+        what = usage.format_message().rstrip(".") or "A command is missing"
+        print(f"{what}; `{path} --help` shows how to call it.", file=sys.stderr)
     except (KeyboardInterrupt, typer.Abort):
         print("Stopped. What was not finished has changed nothing.", file=sys.stderr)
-        return 130
+        return INTERRUPTED
     except BrokenPipeError:  # the reader of our output went away, as `| head` does
         sys.stderr.close()
     return 2
@@ -155,7 +160,7 @@ def search(
 
 
 @app.command()
-def info(index: Index = DEFAULT_INDEX, as_json: AsJson = False) -> None:
+def info(index: Index = DEFAULT_INDEX, corpus: Corpus = DEFAULT_CORPUS, as_json: AsJson = False) -> None:
     """Say what the index holds and what made it."""
     with open_index(index) as store:
         rows, meta = store.documents(), store.meta()
@@ -201,8 +206,11 @@ def serve(
     index: Index = DEFAULT_INDEX,
 ) -> None:
     """Serve the assistant: a chat page, and conversations that stream."""
+    from labsupport.pipeline.ask import ASK_METHODS
     from labsupport.service.server import serve as run_server
 
+    one_of("method", method, ASK_METHODS)
+    filters_for(corpus, None, None)  # refuses a corpus that is not there
     with open_index(index) as store:
         run_server(store, corpus, host, port, answerer, method, tokens, tuple(name or ()), log_questions)
 

@@ -17,6 +17,7 @@ from labsupport.cli_options import (
     Index,
     Method,
     filters_for,
+    one_of,
     open_index,
     progress_bar,
     show,
@@ -44,16 +45,20 @@ def ask(
     as_json: AsJson = False,
 ) -> int:
     """Answer a question from the documents, with every citation checked."""
+    from labsupport.pipeline.ask import ASK_METHODS, DEFAULT_BUDGET, DEFAULT_K, find
     from labsupport.pipeline.ask import ask as run_ask
-    from labsupport.pipeline.ask import find
     from labsupport.pipeline.rendering import render_asked
     from labsupport.pipeline.search import Retriever
 
+    one_of("method", method, ASK_METHODS)
     known = course_question(corpus, question)
     named = answerer or default_answerer(known is not None)
     with open_index(index) as store:
         retriever = Retriever(store)
         if known and named.startswith("replay") and not prompt:
+            if as_of or (k, budget) != (DEFAULT_K, DEFAULT_BUDGET):
+                raise LabError("A recorded answer has its own date and passages; name an --answerer to ask anew with "
+                               "another --as-of, --k or --budget.")
             asked = replayed(retriever, corpus, known.qid, named, method, audience)
         else:
             filters = filters_for(corpus, as_of or (known and known.as_of), audience or (known and known.audience))
@@ -122,9 +127,16 @@ def record(
     """Ask every course question and keep the answers, going on where an earlier run stopped."""
     from labsupport.pipeline.corpus import read_questions
     from labsupport.pipeline.recorder import record as run_record
-    from labsupport.pipeline.search import Retriever
+    from labsupport.pipeline.search import METHODS, Retriever
 
-    questions = [one for one in read_questions(corpus) if not only or one.qid in only]
+    one_of("method", method, METHODS)
+    one_of("answerer", answerer, ("extractive", "endpoint"))
+    if name and not re.fullmatch(r"[A-Za-z0-9_-]+", name):
+        raise LabError(f"No name for a recording: {name!r}; use letters, digits, - and _.")
+    questions = read_questions(corpus)
+    for qid in only or ():
+        one_of("question", qid, (one.qid for one in questions))
+    questions = [one for one in questions if not only or one.qid in only]
     name = name or (CHAT if answerer == "endpoint" else answerer)
     command = f"python -m labsupport record --answerer {answerer} --method {method}"
     with open_index(index) as store, progress_bar() as progress:
@@ -142,13 +154,14 @@ def record(
 
 
 @answers.command()
-def audit(corpus: Corpus = DEFAULT_CORPUS, index: Index = DEFAULT_INDEX) -> int:
+def audit(corpus: Corpus = DEFAULT_CORPUS, index: Index = DEFAULT_INDEX, as_json: AsJson = False) -> int:
     """List every recorded citation that the index no longer serves."""
     from labsupport.pipeline.auditing import audit as run_audit
 
     with open_index(index) as store:
         found = run_audit(corpus / "recordings", store)
-    print("\n".join(found.lines))
+    show({"answers": found.answers, "findings": list(map(str, found.findings)), "faults": found.faults}) \
+        if as_json else print("\n".join(found.lines))
     return found.exit_code
 
 
@@ -165,18 +178,23 @@ def evaluate(
     from dataclasses import asdict
 
     from labsupport.pipeline.corpus import read_questions
+    from labsupport.pipeline.search import METHODS
 
+    one_of("split", split, ("tune", "test"))
+    for one in method or ():
+        one_of("method", one, METHODS)
     questions = read_questions(corpus)
     if of_answers:
         from labsupport.pipeline.recordings import read_all
         from labsupport.pipeline.scoring import markdown_table, score, table
 
         chosen = [one for one in questions if split in (None, one.split)]
-        rows = table(score(read_all(corpus / "recordings")[0], chosen))
+        recorded = [one for one in read_all(corpus / "recordings")[0] if not method or one.method in method]
+        rows = table(score(recorded, chosen))
         return show([asdict(row) for row in rows]) if as_json else print(markdown_table(rows))
 
     from labsupport.pipeline.evaluation import evaluate as run_evaluate
-    from labsupport.pipeline.search import METHODS, Retriever
+    from labsupport.pipeline.search import Retriever
 
     with open_index(index) as store, progress_bar() as progress:
         measured = run_evaluate(

@@ -1,11 +1,14 @@
 """What the commands share: their options, the index behind `--index`, filters with the corpus's defaults, progress."""
 
 import json
+from collections.abc import Iterable
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from labsupport.pipeline import LabError
 
 ADDRESSES = ("postgresql://", "postgres://")
 DEFAULT_CORPUS = Path("corpus")
@@ -34,6 +37,18 @@ def filters_for(
     return Filters(as_of or default_as_of, audience or default_audience, language, doc_type)
 
 
+def one_of(what: str, value: str | None, allowed: Iterable[str]) -> None:
+    """Refuse a value before any work is done. None: nothing was said."""
+    if value is not None and value not in (known := tuple(allowed)):
+        raise LabError(f"Unknown {what} {value!r}; use one of: {', '.join(known)}.")
+
+
+def file_of(index: str) -> Path:
+    if not index.strip() or Path(index).is_dir():
+        raise LabError(f"--index {index!r} names no file; give one such as index.sqlite.")
+    return Path(index)
+
+
 def open_index(index: str):
     """The store behind `--index`: SQLite for a file, PostgreSQL for an address."""
     if index.startswith(ADDRESSES):
@@ -42,7 +57,7 @@ def open_index(index: str):
         return PostgresStore(index)
     from labsupport.pipeline.store import Store
 
-    return Store(Path(index))
+    return Store(file_of(index))
 
 
 def engine_of(index: str):
@@ -51,7 +66,7 @@ def engine_of(index: str):
         from labsupport.engines.postgres import PostgresEngine
 
         return PostgresEngine(index)
-    return Path(index)
+    return file_of(index)
 
 
 @contextmanager

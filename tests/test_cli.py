@@ -1,8 +1,12 @@
 """The command line, run in this process on a workspace restored from a snapshot: no model is needed for most of it."""
 
 import json
+import os
 import re
 import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -93,6 +97,17 @@ def test_the_public_finds_nothing_of_staff(here, said):
         (["find"], "No such command 'find'"),
         (["info", "--index", "nowhere.sqlite"], "nowhere.sqlite"),
         (["ingest", "--corpus", "nowhere"], "nowhere"),
+        (["evaluate", "--split", "nope"], "Unknown split 'nope'; use one of: tune, test."),
+        (["serve", "--method", "nope", "--port", "0"], "Unknown method 'nope'"),
+        (["ingest", "--index", ""], "--index '' names no file"),
+        (["info", "--index", "corpus"], "--index 'corpus' names no file"),
+        (["record", "--only", "Q99"], "Unknown question 'Q99'"),
+        (["record", "--method", "bogus"], "Unknown method 'bogus'"),
+        (["record", "--answerer", "replay"], "Unknown answerer 'replay'; use one of: extractive, endpoint."),
+        (["record", "--name", "../x"], "No name for a recording: '../x'"),
+        (["ask", "Q51", "--k", "1"], "A recorded answer has its own date and passages"),
+        (["audit", "--corpus", "nowhere"], "No folder nowhere/recordings"),
+        (["search", "x", "--method", "bm25", "--corpus", "nowhere"], "No folder nowhere"),
         (["ask", "Q99"], "There is no question Q99: corpus/questions.csv holds Q01 to Q67."),
         (["ask", "Q01", "--audience", "public"], "staff"),
         (["ask", "   ", "--answerer", "extractive"], "empty"),
@@ -121,3 +136,25 @@ def test_a_recorded_answer_is_checked_against_the_index_of_today(here, said):
 def test_nothing_said_shows_the_commands(said):
     code, out, _ = said()
     assert code == 0 and "ingest" in out and "evaluate" in out
+
+
+@pytest.mark.parametrize("command", ["evidence", "doctor"])
+def test_the_commands_that_start_by_themselves_refuse_in_one_sentence_too(command):
+    done = subprocess.run([sys.executable, "-m", "labsupport", command, "--bogus"], capture_output=True, text=True)
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1 and "--bogus" in done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_ctrl_c_is_answered_in_one_sentence(here, monkeypatch, said):
+    import labsupport.pipeline.updates as updates
+
+    monkeypatch.setattr(updates, "ingest", lambda *_, **__: os.kill(os.getpid(), signal.SIGINT))
+    assert said("ingest") == (130, "", "Stopped. What was not finished has changed nothing.\n")
+
+
+def test_hidden_files_and_folders_hold_no_documents(here, said):
+    hidden = here / "corpus" / "documents" / ".ipynb_checkpoints"
+    hidden.mkdir()
+    shutil.copy(here / "corpus" / "documents" / "gift-cards.md", hidden / "gift-cards-checkpoint.md")
+    (hidden.parent / "._gift-cards.md").write_bytes(b"\0\5")
+    assert said("ingest")[1].startswith(REPORTS["second_ingest"])

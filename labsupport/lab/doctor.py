@@ -54,6 +54,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--corpus", type=Path, default=Path("corpus"), metavar="DIR")
     parser.add_argument("--index", default="index.sqlite", metavar="FILE")
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
+    parser.error = lambda fault: parser.exit(2, f"{fault}; `{parser.prog} --help` shows how to call it.\n")
     options = parser.parse_args(argv)
     checks = examine(options.corpus, options.index)
     if options.json:

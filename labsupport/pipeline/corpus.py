@@ -200,6 +200,8 @@ def read_questions(corpus: Path) -> list[Question]:
 def course_defaults(corpus: Path) -> tuple[str, str]:
     """The as-of date and audience used where none is named: course.yaml of the corpus, else today in UTC and staff."""
     path = Path(corpus) / "course.yaml"
+    if not path.parent.is_dir():
+        raise LabError(f"No folder {path.parent.as_posix()}; name the folder of the corpus with --corpus.")
     if not path.is_file():
         return datetime.now(UTC).date().isoformat(), "staff"
     try:

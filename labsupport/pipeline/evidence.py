@@ -146,6 +146,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--output", type=Path, metavar="FILE", help="also write the whole report, as JSON")
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
     parser.add_argument("--self-test", action="store_true", help="does the check notice known faults?")
+    parser.error = lambda fault: parser.exit(2, f"{fault}; `{parser.prog} --help` shows how to call it.\n")
     try:
         args = parser.parse_args(argv)
     except SystemExit as stop:  # argparse has said why

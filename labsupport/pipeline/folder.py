@@ -32,6 +32,8 @@ def document_files(corpus: Path) -> dict[str, str]:
         try:
             with os.scandir(folder) as entries:
                 for entry in entries:
+                    if entry.name.startswith("."):
+                        continue  # .ipynb_checkpoints and the like hold copies that are nobody's documents
                     if entry.is_dir(follow_symlinks=False):
                         folders.append((f"{name}/{entry.name}", entry.path))
                     elif entry.name.lower().endswith(".md") and entry.is_file():

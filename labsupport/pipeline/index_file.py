@@ -48,6 +48,7 @@ class IndexFile:
         lock = FileLock(self._beside(".lock"))
         writer = self._beside(".writer")
         try:
+            self._beside(".lock").touch()  # a lock that cannot be made would look like one that another run holds
             self._wait(lock, writer, notify)
         except OSError as error:
             folder = self.path.absolute().parent.as_posix()

@@ -84,7 +84,12 @@ def describe(rows: list[DocumentRow], folder: Folder, changes: Changes, entries:
         chunks_added=sum(count[files[path]] for path in fresh),
         chunks_removed=sum(before[path].chunks for path in (*updated, *removed)),
         renamed=tuple(renamed), failed=tuple(failed.items()),
-        notes=tuple(overlaps([*changes.kept, *(entry.document for entry in entries)])))
+        notes=(*_empty(entries), *overlaps([*changes.kept, *(entry.document for entry in entries)])))
+
+
+def _empty(entries: Iterable[Entry]) -> list[str]:
+    return [f"{entry.document.path} has no text below its front matter: no chunks." for entry in entries
+            if not entry.chunks]
 
 
 def overlaps(rows: Iterable[DocumentRow | Document]) -> list[str]:
