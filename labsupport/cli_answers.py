@@ -158,6 +158,7 @@ def audit(corpus: Corpus = DEFAULT_CORPUS, index: Index = DEFAULT_INDEX, as_json
     """List every recorded citation that the index no longer serves."""
     from labsupport.pipeline.auditing import audit as run_audit
 
+    filters_for(corpus, None, None)  # refuses a corpus that is not there: no answers would look like no faults
     with open_index(index) as store:
         found = run_audit(corpus / "recordings", store)
     show({"answers": found.answers, "findings": list(map(str, found.findings)), "faults": found.faults}) \

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -106,7 +107,7 @@ def test_the_public_finds_nothing_of_staff(here, said):
         (["record", "--answerer", "replay"], "Unknown answerer 'replay'; use one of: extractive, endpoint."),
         (["record", "--name", "../x"], "No name for a recording: '../x'"),
         (["ask", "Q51", "--k", "1"], "A recorded answer has its own date and passages"),
-        (["audit", "--corpus", "nowhere"], "No folder nowhere/recordings"),
+        (["audit", "--corpus", "nowhere"], "No folder nowhere"),
         (["search", "x", "--method", "bm25", "--corpus", "nowhere"], "No folder nowhere"),
         (["ask", "Q99"], "There is no question Q99: corpus/questions.csv holds Q01 to Q67."),
         (["ask", "Q01", "--audience", "public"], "staff"),
@@ -148,7 +149,11 @@ def test_the_commands_that_start_by_themselves_refuse_in_one_sentence_too(comman
 def test_ctrl_c_is_answered_in_one_sentence(here, monkeypatch, said):
     import labsupport.pipeline.updates as updates
 
-    monkeypatch.setattr(updates, "ingest", lambda *_, **__: os.kill(os.getpid(), signal.SIGINT))
+    def interrupted(*_, **__):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(5)  # the signal arrives while this waits
+
+    monkeypatch.setattr(updates, "ingest", interrupted)
     assert said("ingest") == (130, "", "Stopped. What was not finished has changed nothing.\n")
 
 

@@ -20,7 +20,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from labsupport.pipeline import LabError
 from labsupport.pipeline.chunking import Chunk
 from labsupport.pipeline.citations import status_of
 from labsupport.pipeline.index import DocumentRow, Filters, Index
@@ -69,8 +68,6 @@ class Audit:
 
 def audit(folder: Path, index: Index) -> Audit:
     """Look up the citations of all recordings in `folder`. A line that is no recording does not stop the others."""
-    if not folder.is_dir():
-        raise LabError(f"No folder {folder.as_posix()}: there are no recorded answers to audit; make them with record.")
     recordings, faults = read_all(folder)
     return audit_recordings(recordings, index, faults)
 

@@ -48,6 +48,7 @@ class IndexFile:
         lock = FileLock(self._beside(".lock"))
         writer = self._beside(".writer")
         try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
             self._beside(".lock").touch()  # a lock that cannot be made would look like one that another run holds
             self._wait(lock, writer, notify)
         except OSError as error:
