@@ -51,7 +51,10 @@ test: $(VENV)/.dev
 	@echo "==> Checking the style of the code"
 	@$(BIN)/python -m ruff check .
 	@echo "==> Running the tests and the notebooks"
-	@$(BIN)/python -m pytest tests --nbval notebooks --nbval-sanitize-with notebooks/sanitize.cfg
+	@$(BIN)/python -m pytest -n 2 --dist loadfile tests --ignore tests/test_browser.py \
+	  --nbval notebooks --nbval-sanitize-with notebooks/sanitize.cfg
+	@echo "==> Running the notebooks in JupyterLab and Chromium, where there is one"
+	@$(BIN)/python -m pytest tests/test_browser.py
 
 lint: $(VENV)/.dev
 	@$(BIN)/python -m ruff check .
