@@ -5,16 +5,15 @@ SQLite in store.py is the embedded default. Anything else that keeps this protoc
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from . import LabError
 from .corpus import AUDIENCES, DOC_TYPES, LANGUAGES, Document
+from .front_matter import is_date
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,22 +38,13 @@ class Filters:
     doc_type: str | None = None
 
     def __post_init__(self) -> None:
-        if self.as_of is not None and not _is_date(self.as_of):
+        if self.as_of is not None and not (isinstance(self.as_of, str) and is_date(self.as_of)):
             raise LabError(f"No such date: {self.as_of!r}; write it as YYYY-MM-DD, for example 2026-10-09.")
         choices = {"audience": AUDIENCES, "language": (None, *LANGUAGES), "doc_type": (None, *DOC_TYPES)}
         for name, allowed in choices.items():
             if getattr(self, name) not in allowed:
                 known = ", ".join(value for value in allowed if value)
                 raise LabError(f"No {name.replace('_', ' ')} {getattr(self, name)!r}; use one of: {known}.")
-
-
-def _is_date(text: object) -> bool:
-    if not isinstance(text, str) or not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
-        return False
-    try:
-        return bool(date.fromisoformat(text))
-    except ValueError:
-        return False
 
 
 @dataclass(frozen=True)
