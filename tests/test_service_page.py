@@ -84,7 +84,8 @@ def test_text_is_shown_while_it_is_written_and_pictures_as_their_link_arrives(se
     ask(page, "Where do I choose the first day on the hire form?")
     picture = page.locator(".answer img")
     picture.wait_for()
-    page.wait_for_function("document.querySelector('.answer img').naturalWidth > 0")
+    # Not page.wait_for_function: it polls by eval(), which the page's own content security policy forbids.
+    wait_until(lambda: picture.evaluate("image => image.naturalWidth > 0"))
     assert picture.get_attribute("alt") == "The hire form with its calendar"
     assert "press Hire" not in page.locator(".answer").inner_text(), "the answer is not finished yet"
     page.evaluate("window.shown = document.querySelector('.answer img')")
