@@ -1,8 +1,9 @@
 """Where a learner's workspaces lie, which of them is the current one, and how to go back.
 
 LAB_HOME (by default `workspaces` in the course's folder) holds `ws-0001`, `ws-0002` … and `current.txt`: its first line
-names the current workspace, the lines below it those that were current before, latest first. Workspaces are only ever
-added: to switch is to write one small text file, so no open file is overwritten and there is a way back.
+names the current workspace, the lines below it those that were current before, latest first. Where that file is lost,
+the newest workspace is the current one. Workspaces are only ever added: to switch is to write one small text file, so
+no open file is overwritten and there is a way back.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import groupby
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -57,45 +59,56 @@ class Home:
         )
 
     def current(self) -> Path | None:
-        """The current workspace, or None where there is none (or its folder is gone)."""
+        """The current workspace; None where there is none at all."""
         names = self._history()
-        return self._folder_of(names[0]) if names else None
+        return self.folder / names[0] if names else None
+
+    def lost(self) -> bool:
+        """Is there a current workspace that current.txt does not name, because it is missing, spoilt or out of date?"""
+        current = self.current()
+        return current is not None and self._named()[:1] != [current.name]
 
     def former(self) -> Path | None:
         """Where `undo` leads: the latest earlier workspace that is still there."""
-        return next(filter(None, map(self._folder_of, self._history()[1:])), None)
+        names = self._earlier()
+        return self.folder / names[0] if names else None
 
     def switch(self, name: str) -> None:
         """Make another workspace the current one. Nothing in any workspace changes."""
         self._write([name, *self._history()])
 
     def undo(self) -> Path | None:
-        """Make the former workspace the current one again and return the one that was left; None: nothing to undo."""
-        names = self._history()
-        for place, name in enumerate(names[1:], 1):
-            if self._folder_of(name):
-                self._write(names[place:])
-                return self.folder / names[0]
-        return None
+        """Make the former workspace the current one again and return it; None: nothing to undo."""
+        names = self._earlier()
+        if not names:
+            return None
+        self._write(names)
+        return self.folder / names[0]
 
     def add(self, fill: Callable[[Path], None]) -> Path:
-        """A new workspace, filled by `fill(folder)`; if that fails nothing is left of it. Call with the lock held."""
+        """A new workspace, filled by `fill(folder)` and made the current one. Call with the lock held.
+
+        If that fails nothing is left of it.
+        """
+        before = self._history()  # read first: where current.txt is lost, the new folder would be the newest
         number = max([int(path.name[3:]) for path in self.workspaces()], default=0) + 1
         folder = self.folder / f"ws-{number:04d}"
-        unfinished = folder.with_name(folder.name + ".unfinished")
+        made = unfinished = folder.with_name(folder.name + ".unfinished")
         try:
             if unfinished.exists():  # somebody pulled the plug
                 shutil.rmtree(unfinished)
             unfinished.mkdir(parents=True)
             fill(unfinished)
-            unfinished.rename(folder)
-        except OSError as error:
+            made = unfinished.rename(folder)
+            self._write([folder.name, *before])
+        except BaseException as error:
+            shutil.rmtree(made, ignore_errors=True)
+            if not isinstance(error, OSError):
+                raise
             raise LabError(
-                f"A new workspace in {self.folder.as_posix()} cannot be made ({error.strerror or error}). "
-                "Mend that, or name another folder with the environment variable LAB_HOME."
+                f"A new workspace in {self.folder.as_posix()} cannot be made ({error.strerror or error}); "
+                "mend that, or name another folder with the environment variable LAB_HOME."
             ) from error
-        finally:
-            shutil.rmtree(unfinished, ignore_errors=True)
         return folder
 
     @contextmanager
@@ -107,25 +120,32 @@ class Home:
                 yield
         except Timeout as error:
             raise LabError(
-                f"Another program has been busy with {self.folder.as_posix()} for {WAIT_SECONDS} seconds. "
-                "Wait for it or end it, then try again."
+                f"Another program has been busy with {self.folder.as_posix()} for {WAIT_SECONDS} seconds; "
+                "wait for it or end it, then try again."
             ) from error
         except OSError as error:
             raise LabError(
-                f"The folder {self.folder.as_posix()} cannot be written ({error.strerror or error}). "
-                "Mend that, or name another folder with the environment variable LAB_HOME."
+                f"The folder {self.folder.as_posix()} cannot be written ({error.strerror or error}); "
+                "mend that, or name another folder with the environment variable LAB_HOME."
             ) from error
 
     def _history(self) -> list[str]:
+        """The workspaces that are still there, as they were in use, latest first; all of them where nothing says it."""
+        there = {path.name for path in self.workspaces()}
+        names = [name for name, _ in groupby(name for name in self._named() if name in there)]
+        return names or sorted(there, key=lambda name: int(name[3:]), reverse=True)
+
+    def _earlier(self) -> list[str]:
+        """What is left of the history after `undo`. If the current one was lost, the latest there is comes first."""
+        return self._history()[0 if self.lost() else 1 :]
+
+    def _named(self) -> list[str]:
+        """What current.txt says."""
         try:
-            lines = (self.folder / CURRENT).read_text(encoding="utf-8").splitlines()
+            lines = (self.folder / CURRENT).read_text(encoding="utf-8-sig").splitlines()  # Windows editors add a mark
         except (OSError, UnicodeDecodeError):
             return []
         return [line.strip() for line in lines if _NAME.fullmatch(line.strip())]
-
-    def _folder_of(self, name: str) -> Path | None:
-        folder = self.folder / name
-        return folder if folder.is_dir() else None
 
     def _write(self, names: list[str]) -> None:
         new = self.folder / f"{CURRENT}.new"

@@ -114,9 +114,7 @@ def add_workspace(home: Home, fill_folder: Callable[[Path], None]) -> Path:
         if former:
             Answers(folder).take_over(Answers(former).read())
 
-    made = home.add(fill_new)
-    home.switch(made.name)
-    return made
+    return home.add(fill_new)
 
 
 def _give_to_owner(paths: Iterable[Path], there: Path) -> None:
@@ -144,13 +142,13 @@ def restore_many(name: str, homes: Iterable[Path], folder: Path | None = None) -
 
 def homes_below(folder: Path) -> list[Path]:
     """Every learner's home below a folder: DIR/learner or DIR/learner/…/workspaces, up to four levels down."""
-    patterns = ["/".join(["*"] * depth) + "/current.txt" for depth in range(1, 5)]
+    patterns = ["/".join(["*"] * depth) + "/ws-*" for depth in range(1, 5)]
     found = {path.parent for pattern in patterns for path in folder.glob(pattern)}
     found = sorted(path for path in found if Home(path).workspaces())
     if not found:
         raise LabError(
-            f"No learner's workspaces were found below {folder.as_posix()}: a folder of workspaces holds a file "
-            "current.txt. Name the folders with --into to make new ones."
+            f"No learner's workspaces (folders named ws-0001 and so on) were found below {folder.as_posix()}; "
+            "name the learners' folders with --into to make new ones."
         )
     return found
 
@@ -177,11 +175,17 @@ def summary(name: str, folder: Path | None = None) -> dict:
 def undo(home: Home | None = None) -> Restored:
     """Make the workspace before the latest switch the current one again. Raises LabError where there is none."""
     home = home or Home()
-    with home.lock():
-        left, back = home.current(), home.former()
-        if back is None or home.undo() is None:
-            raise LabError(f"There is nothing to undo: no earlier workspace in {home.folder.name}.")
-    return Restored(home.folder, back.name, left.name if left else "")
+    left, back = home.current(), home.former()
+    if back:
+        with home.lock():
+            left, back = home.current(), home.undo()
+    if back is None:
+        before = f"before {left.name} " if left else ""
+        raise LabError(
+            f"There is nothing to undo: no workspace {before}was in use in {home.folder.as_posix()}; "
+            "`python -m labsupport snapshot list` names what there is."
+        )
+    return Restored(home.folder, back.name, left.name if left and left != back else "")
 
 
 def verify(folder: Path | None = None, corpus: Path | None = None) -> list[str]:

@@ -195,6 +195,9 @@ def open_module(module: str | int, fresh: bool = False) -> Lab:
         fault = fault_of(own) if own and not (number == 0 and _to_be_indexed(own)) else None
         if own and not fault and not fresh:
             folder, lines = own, [f"Module {number} opens from your own workspace ({own.name})."]
+            if home.lost():
+                home.switch(own.name)
+                lines.append("It is the latest one there is; current.txt did not say which was in use.")
             lines += _differences(folder, number, start)
         elif start:
             folder = snapshots.place_locked(snapshots.load(start), home)
