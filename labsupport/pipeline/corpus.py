@@ -15,6 +15,7 @@ from pathlib import Path
 import yaml
 
 from . import LabError
+from .folder import document_files
 from .front_matter import AUDIENCES, CHOICES, DOC_TYPES, KEYS, LANGUAGES, CorpusError, is_date, parse
 
 __all__ = ["AUDIENCES", "CHOICES", "DOC_TYPES", "KEYS", "LANGUAGES", "CorpusError", "Document", "Fact", "InventoryRow",
@@ -90,9 +91,7 @@ def document_paths(corpus: Path) -> list[Path]:
     folder = Path(corpus) / "documents"
     if not folder.is_dir():
         raise LabError(f"No folder {folder.as_posix()}: a corpus keeps its documents in a folder named documents.")
-    found = (path for path in folder.rglob("*") if path.suffix.lower() == ".md" and not path.is_dir()
-             and not any(part.startswith(".") for part in path.relative_to(folder).parts))
-    return sorted(found, key=lambda path: path.relative_to(corpus).as_posix())
+    return [Path(path) for path in document_files(Path(corpus)).values()]
 
 
 def read_documents(corpus: Path) -> list[Document]:

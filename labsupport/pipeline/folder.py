@@ -24,8 +24,8 @@ Stamp = tuple[int, int, int, int]  # size, modified, changed, inode
 def document_files(corpus: Path) -> dict[str, str]:
     """Where the document files lie, by their path in the corpus ("documents/gift-cards.md"), sorted by it.
 
-    The same files as corpus.document_paths finds. A folder that cannot be listed raises LabError: leaving out what it
-    holds would delete that from the index.
+    A folder that cannot be listed raises LabError: leaving out what it holds would delete that from the index. So does
+    none at all.
     """
     found, folders = {}, [("documents", os.path.join(corpus, "documents"))]
     for name, folder in folders:
@@ -36,8 +36,8 @@ def document_files(corpus: Path) -> dict[str, str]:
                         continue  # .ipynb_checkpoints and the like hold copies that are nobody's documents
                     if entry.is_dir(follow_symlinks=False):
                         folders.append((f"{name}/{entry.name}", entry.path))
-                    elif entry.name.lower().endswith(".md") and entry.is_file():
-                        found[f"{name}/{entry.name}"] = entry.path
+                    elif entry.name.lower().endswith(".md") and not entry.is_dir():
+                        found[f"{name}/{entry.name}"] = entry.path  # a dead link too: reading it names the fault
         except OSError as error:
             raise LabError(f"The folder {Path(folder).as_posix()} cannot be read ({error.strerror}).") from error
     return dict(sorted(found.items()))

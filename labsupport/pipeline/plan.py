@@ -80,7 +80,9 @@ def read_folder(corpus: Path, files: Mapping[str, str], rows: list[DocumentRow],
             document = read_document(Path(path), corpus, data)
             folder.parsed[name], folder.files[name] = document, (document.doc_id, document.version)
         except FileNotFoundError:
-            continue  # gone since the folder was listed
+            if Path(path).is_symlink():
+                faults.append(f"{name}: is a link to a file that is not there; mend or remove the link.")
+            continue  # or gone since the folder was listed
         except OSError as error:
             faults.append(f"{name}: cannot be read ({error.strerror}); mend or remove the file.")
         except CorpusError as error:
