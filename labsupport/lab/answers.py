@@ -16,8 +16,8 @@ FILE = "answers.json"
 class Answers:
     """The answers kept in a workspace folder. Two notebooks may write at the same time.
 
-    exercises: id -> {passed, answer, by: "learner" or "snapshot"}; predictions: id -> {guess, seen: the outcome was
-    shown}; knowledge: id -> {choice, right}.
+    exercises: id -> {passed, answer, by: "learner" or "snapshot", attempt: the learner's own answer so far, beside that
+    of a snapshot}; predictions: id -> {guess, seen: the outcome was shown}; knowledge: id -> {choice, right}.
     """
 
     def __init__(self, folder: Path):
@@ -32,22 +32,32 @@ class Answers:
             return {kind: {} for kind in KINDS}
 
     def record(self, kind: str, key: str, **values: object) -> None:
-        """Keep these values for one exercise, prediction or question, beside what was kept before. Raises OSError."""
+        """Keep these values for one exercise, prediction or question, beside what was kept before. Raises OSError.
+
+        What a learner passes takes the place of a snapshot's answer; what does not pass stands beside it.
+        """
 
         def change(kept: dict) -> None:
-            kept[kind][key] = kept[kind].get(key, {}) | values
+            before = kept[kind].get(key, {})
+            if _given(before):
+                kept[kind][key] = values if values.get("passed") else _with_attempt(before, values)
+            else:
+                kept[kind][key] = before | values
 
         self._change(change)
 
     def take_over(self, others: dict[str, dict[str, dict]]) -> None:
-        """Add the answers of another workspace; where both have one, what a learner passed or chose stands first."""
+        """Add what the learner did in another workspace; the course's solutions there stay there.
+
+        Where both have an answer, what the learner passed stands first, and an attempt beside a snapshot's answer.
+        """
 
         def change(kept: dict) -> None:
             for kind in KINDS:
                 for key, value in others.get(kind, {}).items():
-                    mine = kept[kind].get(key)
-                    if mine is None or mine.get("by") == "snapshot" and value.get("passed"):
-                        kept[kind][key] = value
+                    if (own := _own(value)) is not None:
+                        mine = kept[kind].get(key)
+                        kept[kind][key] = own if mine is None else _together(mine, own)
 
         self._change(change)
 
@@ -69,6 +79,27 @@ class Answers:
         while (aside := self.path.with_name(f"answers-unreadable-{number}.json")).exists():
             number += 1
         os.replace(self.path, aside)
+
+
+def _given(value: dict) -> bool:
+    return value.get("by") == "snapshot"
+
+
+def _own(value: dict) -> dict | None:
+    """What the learner did: the answer, or the attempt beside a snapshot's answer. None: nothing."""
+    if not _given(value):
+        return value
+    return {"answer": value["attempt"], "by": "learner", "passed": False} if "attempt" in value else None
+
+
+def _together(mine: dict, own: dict) -> dict:
+    if own.get("passed") and (_given(mine) or not mine.get("passed")):
+        return own
+    return _with_attempt(mine, own) if _given(mine) and "attempt" not in mine else mine
+
+
+def _with_attempt(given: dict, own: dict) -> dict:
+    return given | {"attempt": own.get("answer", "")}
 
 
 def as_text(answers: dict) -> str:

@@ -43,16 +43,19 @@ class Progress:
 
 
 def progress() -> Progress:
-    """What is passed, guessed and answered in the current workspace. Answers from a snapshot are told apart."""
+    """What is passed, guessed and answered in the current workspace. Answers from a snapshot are told apart.
+
+    The learner's own attempts beside them are named, as they are not to be seen in the numbers.
+    """
     workspace = Home().current()
     kept = Answers(workspace).read() if workspace else {"exercises": {}, "predictions": {}, "knowledge": {}}
-    rows, given = [], False
+    rows, given, attempts = [], False, []
     for module in modules():
-        passed = [
-            kept["exercises"][one.id] for one in module.exercises if kept["exercises"].get(one.id, {}).get("passed")
-        ]
-        snapshot = sum(one.get("by") == "snapshot" for one in passed)
+        answers = {one.id: kept["exercises"].get(one.id, {}) for one in module.exercises}
+        passed = [answer for answer in answers.values() if answer.get("passed")]
+        snapshot = sum(answer.get("by") == "snapshot" for answer in passed)
         given |= bool(snapshot)
+        attempts += [key for key, answer in answers.items() if "attempt" in answer]
         guessed = sum(one.id in kept["predictions"] for one in module.predictions)
         right = sum(bool(kept["knowledge"].get(one.id, {}).get("right")) for one in module.knowledge)
         rows.append(
@@ -64,4 +67,6 @@ def progress() -> Progress:
             )
         )
     note = "Answers from a snapshot are the course's solutions; your own take their place." if given else ""
+    if attempts:
+        note += f" Your attempts ({', '.join(attempts)}) are kept beside them in answers.json and count once they pass."
     return Progress(tuple(rows), note)

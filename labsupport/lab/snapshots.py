@@ -79,6 +79,7 @@ class Restored:
 def restore(name: str, home: Home | None = None, folder: Path | None = None) -> Restored:
     """Put the snapshot in a new workspace and make it the current one. The learner's own answers come along.
 
+    Where the snapshot has a solution, an answer that passed takes its place and an attempt is kept beside it.
     The name of a workspace that was kept ("ws-0002") makes that one current again. Raises LabError, nothing touched.
     """
     home = home or Home()
@@ -106,7 +107,7 @@ def place_locked(snapshot: Snapshot, home: Home) -> Path:
 
 
 def add_workspace(home: Home, fill_folder: Callable[[Path], None]) -> Path:
-    """A new workspace, made current; the answers of the one before come along. Call with the lock of `home` held."""
+    """A new workspace, made current; the learner's own answers come along. Call with the lock of `home` held."""
     former = home.current()
 
     def fill_new(folder: Path) -> None:
