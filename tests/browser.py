@@ -24,6 +24,8 @@ SETTINGS = {
     "@jupyterlab/docmanager-extension/plugin": {"autosave": False},
 }
 
+ROUND_TRIP = """() => jupyterapp.shell.currentWidget.sessionContext.session.kernel.requestExecute(
+  {code: '', silent: true, store_history: false}).done.then(() => null)"""
 MOST_PIXELS = 16_000
 TALL = """() => {
   const cells = [...document.querySelectorAll('.jp-WindowedPanel-outer .jp-Cell')].map(e => e.getBoundingClientRect());
@@ -150,9 +152,13 @@ class Notebook:
         return self.panels().nth(at)
 
     def settle(self) -> None:
-        """Wait until the kernel has done what a control asked for."""
-        self.page.wait_for_timeout(120)
-        self.page.wait_for_function("jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === 'idle'")
+        """Wait until the kernel has done what a control asked for.
+
+        It takes messages in order, so it is done when it has answered one sent later; twice, as a widget holds a
+        second change back until the first is answered.
+        """
+        for _ in range(2):
+            self.page.evaluate(ROUND_TRIP)
         self.page.wait_for_timeout(60)
 
     def move_controls(self, panel) -> list[str]:
@@ -191,6 +197,9 @@ class Notebook:
         panel.get_by_text("Show as text").press("Enter")
         panel.locator("pre").last.wait_for()
         note()
+        end = time.monotonic() + 30  # on a busy machine the page may show late what the kernel said
+        while len(set(said)) == 1 and time.monotonic() < end:
+            note()
         return said
 
     def cut_off(self, panel) -> list[str]:
