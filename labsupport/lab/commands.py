@@ -8,11 +8,14 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from labsupport.pipeline import LabError
+
+if TYPE_CHECKING:
+    from labsupport.lab.snapshots import Restored
 
 snapshot = typer.Typer(no_args_is_help=True, help="What a learner has at the end of each module: list, restore, undo.")
 
@@ -71,7 +74,7 @@ def verify(
 def restore(
     name: Annotated[str, typer.Argument(help="A snapshot such as end-of-m03, or a kept workspace such as ws-0002.")],
     more: Annotated[list[Path] | None, typer.Argument(metavar="[DIR]...", help="More folders after --into.")] = None,
-    into: Annotated[list[Path] | None, typer.Option(metavar="DIR", help="The workspaces of these learners.")] = None,
+    into: Annotated[list[Path] | None, typer.Option(metavar="DIR", help="For these learners: their LAB_HOME.")] = None,
     every: Annotated[Path | None, typer.Option("--all", metavar="DIR", help="All learners below this folder.")] = None,
     as_json: AsJson = False,
 ) -> int:
@@ -88,10 +91,16 @@ def restore(
     if as_json:
         print(json.dumps([asdict(one) | {"home": one.home.as_posix()} for one in done], ensure_ascii=False, indent=2))
     for one in () if as_json else done:
-        kept = f"; {one.former} is kept, `snapshot undo` goes back to it" if one.former else ""
         where = f"{one.home.as_posix()}: " if into or every else ""
-        print(f"{where}{one.fault}" if one.fault else f"{where}{name} is now the workspace {one.workspace}{kept}")
+        print(where + (one.fault or said(name, one)))
     return 1 if any(one.fault for one in done) else 0
+
+
+def said(name: str, done: Restored) -> str:
+    if done.already:
+        return f"{name} is the current workspace already; nothing was changed"
+    now = "is the current workspace again" if name == done.workspace else f"is now the workspace {done.workspace}"
+    return f"{name} {now}" + (f"; {done.former} is kept, `snapshot undo` goes back to it" if done.former else "")
 
 
 @snapshot.command()

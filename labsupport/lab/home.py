@@ -24,7 +24,7 @@ from labsupport.pipeline import LabError
 CURRENT = "current.txt"
 WAIT_SECONDS = 120
 REMEMBERED = 100
-_NAME = re.compile(r"ws-[0-9]{4,}")
+WORKSPACE = re.compile(r"ws-[0-9]{4,}")
 
 
 def course_root() -> Path:
@@ -54,7 +54,7 @@ class Home:
         """All workspaces, oldest first."""
         found = self.folder.glob("ws-*") if self.folder.is_dir() else ()
         return sorted(
-            (path for path in found if path.is_dir() and _NAME.fullmatch(path.name)),
+            (path for path in found if path.is_dir() and WORKSPACE.fullmatch(path.name)),
             key=lambda path: int(path.name[3:]),
         )
 
@@ -145,7 +145,7 @@ class Home:
             lines = (self.folder / CURRENT).read_text(encoding="utf-8-sig").splitlines()  # Windows editors add a mark
         except (OSError, UnicodeDecodeError):
             return []
-        return [line.strip() for line in lines if _NAME.fullmatch(line.strip())]
+        return [line.strip() for line in lines if WORKSPACE.fullmatch(line.strip())]
 
     def _write(self, names: list[str]) -> None:
         new = self.folder / f"{CURRENT}.new"

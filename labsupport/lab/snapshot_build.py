@@ -18,28 +18,23 @@ from labsupport.lab.answers import FILE as ANSWERS
 from labsupport.lab.answers import KINDS, as_text
 from labsupport.lab.exercises import modules
 from labsupport.lab.home import course_root
-from labsupport.lab.snapshot_files import (
+from labsupport.lab.snapshot_files import STATE, corpus_hash, document_at, json_lines, load, names, snapshots_folder
+from labsupport.lab.snapshot_manifest import (
     CHUNKS_FILE,
     CORPUS_FILE,
     FORMAT,
+    LAST_MODULE,
     LAYER_FILES,
     MANIFEST,
     VECTORS_FILE,
-    document_at,
-    json_lines,
-    load,
-    names,
     sealed,
     sha256,
-    snapshots_folder,
 )
-from labsupport.lab.snapshots import STATE
 from labsupport.lab.soundness import CORPUS, course_parts
 from labsupport.pipeline import LabError
 from labsupport.pipeline.corpus import document_paths
 
 BASE = "base"
-LAST_MODULE = 7
 # What a module leaves changed in the learner's documents: file, old text, new text.
 EDITS: dict[int, list[tuple[str, str, str]]] = {
     6: [("documents/gift-cards.md", "in your account", "in your Larkfield account")],
@@ -147,12 +142,11 @@ def solved_until(number: int) -> dict[str, dict]:
 
 def _manifest(name: str, number: int, state: dict[str, bytes], layers: list[str]) -> dict:
     chunker, embedder = course_parts()
-    hashes = "".join(f"{sha256(data)}  {path}\n" for path, data in sorted(state.items()))
     return {
         "format": FORMAT,
         "name": name,
         "module": f"{number:02d}",
-        "corpus": sha256(hashes.encode()),
+        "corpus": corpus_hash(state),
         "documents": sum(path.startswith("documents/") for path in state),
         "chunks": 0,
         "chunker": chunker.name,

@@ -3,38 +3,42 @@
     snapshots/base/              what the course's own documents give: corpus.jsonl, chunks.jsonl, vectors.npy
     snapshots/end-of-m06/        manifest.json, answers.json, and the same three files for documents that differ
 
-A state is made of layers: `base`, then the folders that changed it. The manifest names them, what made the index, and
-the SHA-256 of every file; its last entry is the SHA-256 of the manifest itself. A snapshot is verified in memory, in
-full, before anything is done with it.
+A state is made of layers: `base`, then the folders that changed it. The manifest (snapshot_manifest.py) names them,
+what made the index, and the SHA-256 of every file. A snapshot is verified in memory, in full, before anything is done
+with it.
 """
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from labsupport.lab.answers import FILE as ANSWERS
+from labsupport.lab.answers import KINDS
 from labsupport.lab.home import course_root
+from labsupport.lab.snapshot_manifest import (
+    CHUNKS_FILE,
+    CORPUS_FILE,
+    MANIFEST,
+    REBUILD,
+    VECTORS_FILE,
+    Refused,
+    read_manifest,
+    sha256,
+)
 from labsupport.lab.soundness import CORPUS, course_parts
 from labsupport.pipeline import LabError
 from labsupport.pipeline.chunking import Chunk
 from labsupport.pipeline.corpus import Document, read_document
 from labsupport.pipeline.index import Entry, Key
 
-FORMAT = 1
-MANIFEST = "manifest.json"
-CORPUS_FILE, CHUNKS_FILE, VECTORS_FILE = LAYER_FILES = ("corpus.jsonl", "chunks.jsonl", "vectors.npy")
-REBUILD = "build them all from the corpus with: python -m labsupport snapshot build"
-MEND = f"Get the committed files back with `git checkout -- snapshots`, or {REBUILD}"
-
-
-class Refused(LabError):
-    """A snapshot that cannot be restored. Nothing has been changed."""
+# Files of the corpus folder that belong to a learner's state, beside the documents.
+STATE = ("course.yaml", "inventory.csv")
 
 
 @dataclass
@@ -66,85 +70,99 @@ def names(folder: Path | None = None) -> list[str]:
 def load(name: str, folder: Path | None = None) -> Snapshot:
     """Read and verify one snapshot. Raises Refused with one sentence: what is wrong, and how to mend it."""
     folder = folder or snapshots_folder()
-    if name not in names(folder):
-        known = ", ".join(names(folder)) or "none, so " + REBUILD
-        raise Refused(f"There is no snapshot {name}; there are: {known}.")
+    known = names(folder)
+    if name not in known:
+        if re.fullmatch(r"end-of-m[0-9]+", name) and (folder / name).is_dir():
+            raise Refused(name, f"has no {MANIFEST}")
+        there = f"there are: {', '.join(known)}." if known else f"there are none, so {REBUILD}"
+        raise LabError(f"There is no snapshot {name}; {there}")
     manifest = read_manifest(name, folder)
-    chunker, embedder = course_parts()
-    for what, key, now in (
-        ("chunker", "chunker", chunker.name),
-        ("embedding model", "fingerprint", embedder.fingerprint),
-    ):
-        if manifest[key] != now:
-            raise Refused(
-                f"Snapshot {name} was made with another {what} ({manifest[key]}) than the lab uses now ({now}). "
-                f"Go back to that one, or {REBUILD}"
-            )
     contents = {path: _verified(name, folder, path, digest) for path, digest in manifest["files"].items()}
     try:
-        return _assemble(name, manifest, contents)
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
-        raise Refused(f"Snapshot {name} cannot be read ({error}). {MEND}") from error
+        snapshot = _assemble(name, manifest, contents)
+        found = _found(snapshot)
+    except Exception as error:  # whatever files hold that another program made, it is no snapshot of ours
+        reason, *_ = re.split(r"[.;] |\.$", " ".join(str(error).split()))
+        raise Refused(name, f"cannot be read ({reason})") from error
+    for key, value in found.items():
+        if manifest[key] != value:
+            raise Refused(name, f"cannot be read: {MANIFEST} says {key} {manifest[key]!r}, not {value!r}")
+    return snapshot
 
 
-def read_manifest(name: str, folder: Path) -> dict:
-    """The manifest, its own seal verified and its format known."""
+def examine(name: str, folder: Path) -> Snapshot | list[Refused]:
+    """The snapshot, or every file of it that is not as it was made, or what is wrong with the whole."""
+    faults = []
     try:
-        data = (folder / name / MANIFEST).read_bytes()
-        manifest = json.loads(data)
-        given = manifest["format"]
-    except OSError as error:
-        raise Refused(f"Snapshot {name}: {MANIFEST} cannot be read ({error.strerror}). {MEND}") from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise Refused(f"Snapshot {name}: {MANIFEST} is not a manifest. {MEND}") from error
-    if given != FORMAT:
-        raise Refused(
-            f"Snapshot {name} has format {given!r} and this program reads {FORMAT}. Update the program, or {REBUILD}"
-        )
-    bare = {key: value for key, value in manifest.items() if key != "seal"}
-    if data != sealed(bare):
-        raise Refused(f"Snapshot {name}: {MANIFEST} was changed since it was made. {MEND}")
-    return manifest
+        for path, digest in read_manifest(name, folder)["files"].items():
+            try:
+                _verified(name, folder, path, digest)
+            except Refused as fault:
+                faults.append(fault)
+        return faults or load(name, folder)
+    except Refused as fault:
+        return [fault]
 
 
-def sealed(manifest: dict) -> bytes:
-    """The manifest's bytes, with the SHA-256 of the rest as its last entry."""
-    seal = sha256(json.dumps(manifest, ensure_ascii=False, sort_keys=True).encode())
-    return (json.dumps(manifest | {"seal": seal}, ensure_ascii=False, indent=1) + "\n").encode()
-
-
-def sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
-def _verified(name: str, folder: Path, path: str, digest: str) -> bytes:
-    if Path(path).is_absolute() or ".." in Path(path).parts:
-        raise Refused(f"Snapshot {name} names a file outside its folder ({path}). {MEND}")
+def _verified(name: str, folder: Path, path: str, digest: object) -> bytes:
     try:
         data = (folder / path).read_bytes()
     except OSError as error:
-        raise Refused(f"Snapshot {name}: its file {path} cannot be read ({error.strerror}). {MEND}") from error
+        raise Refused(name, f"depends on {path}, which cannot be read ({error.strerror})") from error
     if sha256(data) != digest:
         raise Refused(
-            f"Snapshot {name}: {path} is not the file it was made with ({len(data)} bytes, SHA-256 begins "
-            f"{sha256(data)[:8]}, expected {digest[:8]}). {MEND}"
+            name,
+            f"depends on {path}, which is not the file it was made with ({len(data)} bytes, SHA-256 begins "
+            f"{sha256(data)[:8]}, expected {str(digest)[:8]})",
         )
     return data
 
 
 def _assemble(name: str, manifest: dict, contents: dict[str, bytes]) -> Snapshot:
     """Lay the layers on each other: a later one replaces whole files, and all chunks of a document version it holds."""
-    snapshot = Snapshot(name, manifest, json.loads(contents[f"{name}/{ANSWERS}"]))
+    answers = json.loads(contents[f"{name}/{ANSWERS}"])
+    if not all(isinstance(value, dict) for kind in KINDS for value in answers[kind].values()):
+        raise ValueError(f"{ANSWERS} holds no answers")
+    snapshot = Snapshot(name, manifest, answers)
     for layer in manifest["layers"]:
         for entry in json_lines(contents[f"{layer}/{CORPUS_FILE}"]):
-            snapshot.files[entry["path"]] = entry["text"].encode()
+            snapshot.files[_inside(entry["path"])] = entry["text"].encode()
         chunks = [Chunk.from_dict(values) for values in json_lines(contents[f"{layer}/{CHUNKS_FILE}"])]
         vectors = np.load(io.BytesIO(contents[f"{layer}/{VECTORS_FILE}"]), allow_pickle=False)
+        if vectors.shape != (len(chunks), manifest["dimensions"]) or vectors.dtype != np.float32:
+            raise ValueError(f"{layer}/{VECTORS_FILE} holds other vectors than one for each chunk")
         new: dict[Key, list[tuple[Chunk, np.ndarray]]] = {}
         for chunk, vector in zip(chunks, vectors, strict=True):
             new.setdefault((chunk.doc_id, chunk.version), []).append((chunk, vector))
         snapshot.rows |= new
     return snapshot
+
+
+def _inside(path: str) -> str:
+    """A path that stays in the learner's corpus folder, on every system."""
+    parts = path.split("/")
+    if path not in STATE and (parts[0] != "documents" or re.search(r"[\\:\0]|(^|/)\.{0,2}(/|$)", path)):
+        raise ValueError(f"{path!r} is no file of a learner's corpus")
+    return path
+
+
+def _found(snapshot: Snapshot) -> dict[str, object]:
+    """What the manifest should say of the snapshot, worked out from its content. Raises where the content has gaps."""
+    made = entries(snapshot)
+    return {
+        "name": snapshot.name,
+        "module": snapshot.name[-2:],
+        "corpus": corpus_hash(snapshot.files),
+        "documents": len(made),
+        "chunks": sum(len(rows) for rows in snapshot.rows.values()),
+        "embedding_model": course_parts()[1].name,
+        "dimensions": course_parts()[1].dimensions,
+    }
+
+
+def corpus_hash(files: dict[str, bytes]) -> str:
+    """One SHA-256 for a state: that of the lines `sha256sum` would print for its files."""
+    return sha256("".join(f"{sha256(data)}  {path}\n" for path, data in sorted(files.items())).encode())
 
 
 def json_lines(data: bytes) -> list[dict]:

@@ -15,28 +15,13 @@ from pathlib import Path
 
 from labsupport.lab.answers import FILE as ANSWERS
 from labsupport.lab.answers import Answers, as_text
-from labsupport.lab.home import CURRENT, Home, course_root
-from labsupport.lab.snapshot_files import (
-    CORPUS_FILE,
-    MANIFEST,
-    MEND,
-    REBUILD,
-    Refused,
-    Snapshot,
-    entries,
-    json_lines,
-    load,
-    names,
-    read_manifest,
-    snapshots_folder,
-)
+from labsupport.lab.home import CURRENT, WORKSPACE, Home, course_root
+from labsupport.lab.snapshot_files import STATE, Snapshot, entries, examine, json_lines, load, names, snapshots_folder
+from labsupport.lab.snapshot_manifest import CORPUS_FILE, LAST_MODULE, MANIFEST, REBUILD, Refused, read_manifest
 from labsupport.lab.soundness import CORPUS, INDEX, course_parts, document_hashes, fault_of
 from labsupport.pipeline import LabError
 from labsupport.pipeline.index import identity
 from labsupport.pipeline.store import Store
-
-# Files of the corpus folder that belong to a learner's state; all others are copied from the course as they are.
-STATE = ("course.yaml", "inventory.csv")
 
 
 def fill(workspace: Path, snapshot: Snapshot) -> None:
@@ -50,7 +35,7 @@ def fill(workspace: Path, snapshot: Snapshot) -> None:
         store.replace(add=entries(snapshot), meta=identity(*course_parts()))
     (workspace / ANSWERS).write_text(as_text(snapshot.answers), encoding="utf-8", newline="\n")
     if fault := fault_of(workspace):
-        raise Refused(f"Snapshot {snapshot.name} does not give a sound workspace ({fault}) {MEND}")
+        raise Refused(snapshot.name, f"does not give a sound workspace ({fault.rstrip('.')})")
 
 
 def copy_course_files(corpus: Path) -> None:
@@ -68,12 +53,16 @@ def copy_course_files(corpus: Path) -> None:
 
 @dataclass(frozen=True)
 class Restored:
-    """What came of one restore: the new workspace, the former one (kept for `undo`), or the fault."""
+    """What came of one restore: the workspace now in use, the former one (kept for `undo`), or the fault.
+
+    `already`: it was in use before, so nothing was changed.
+    """
 
     home: Path
     workspace: str = ""
     former: str = ""
     fault: str = ""
+    already: bool = False
 
 
 def restore(name: str, home: Home | None = None, folder: Path | None = None) -> Restored:
@@ -83,12 +72,22 @@ def restore(name: str, home: Home | None = None, folder: Path | None = None) -> 
     The name of a workspace that was kept ("ws-0002") makes that one current again. Raises LabError, nothing touched.
     """
     home = home or Home()
-    if name in {path.name for path in home.workspaces()}:
-        with home.lock():
-            former = home.current()
+    return go_back(name, home) if WORKSPACE.fullmatch(name) else place(load(name, folder), home)
+
+
+def go_back(name: str, home: Home) -> Restored:
+    """A workspace that was kept as the current one again. Raises LabError where there is no such workspace."""
+    kept = [path.name for path in home.workspaces()]
+    if name not in kept:
+        there = f"there are: {', '.join(kept)}" if kept else "there are none yet, so name a snapshot such as end-of-m03"
+        raise LabError(f"There is no workspace {name} in {home.folder.as_posix()}; {there}.")
+    with home.lock():
+        former = home.current()
+        left = former.name if former and former.name != name else ""
+        already = not left and not home.lost()
+        if not already:
             home.switch(name)
-        return Restored(home.folder, name, former.name if former else "")
-    return place(load(name, folder), home)
+    return Restored(home.folder, name, left, already=already)
 
 
 def place(snapshot: Snapshot, home: Home) -> Restored:
@@ -130,12 +129,13 @@ def _give_to_owner(paths: Iterable[Path], there: Path) -> None:
 def restore_many(name: str, homes: Iterable[Path], folder: Path | None = None) -> list[Restored]:
     """The snapshot for many learners; one whose folder makes trouble does not stop the others.
 
-    `homes`: each learner's LAB_HOME. The snapshot is verified once, before the first folder is touched.
+    `homes`: each learner's LAB_HOME. The snapshot is verified once, before the first folder is touched. The name of a
+    workspace goes back to the one that each learner has of that name.
     """
-    snapshot, done = load(name, folder), []
+    snapshot, done = None if WORKSPACE.fullmatch(name) else load(name, folder), []
     for path in homes:
         try:
-            done.append(place(snapshot, Home(path)))
+            done.append(place(snapshot, Home(path)) if snapshot else go_back(name, Home(path)))
         except (LabError, OSError) as error:
             done.append(Restored(path, fault=str(error)))
     return done
@@ -169,7 +169,7 @@ def summary(name: str, folder: Path | None = None) -> dict:
             "changed": sorted({line["path"] for line in lines}),
             "fault": "",
         }
-    except (LabError, OSError, ValueError, KeyError) as error:
+    except (LabError, OSError, ValueError, KeyError, TypeError) as error:
         return {"name": name, "module": "", "documents": 0, "chunks": 0, "changed": [], "fault": str(error)}
 
 
@@ -190,20 +190,26 @@ def undo(home: Home | None = None) -> Restored:
 
 
 def verify(folder: Path | None = None, corpus: Path | None = None) -> list[str]:
-    """Every fault of every snapshot: changed, missing or stray files, and documents that have changed since."""
+    """Every fault, each once: changed, missing or stray files, and documents that have changed since."""
     folder = folder or snapshots_folder()
-    faults, named = [], set()
-    if not names(folder):
+    there = names(folder)
+    if not there:
         return [f"There are no snapshots in {folder.name}; {REBUILD}"]
-    for name in names(folder):
-        try:
-            snapshot = load(name, folder)
-            named |= {folder / name / MANIFEST, *(folder / path for path in snapshot.manifest["files"])}
-        except LabError as error:
-            faults.append(str(error))
+    missing = [name for number in range(1, LAST_MODULE + 1) if (name := f"end-of-m{number:02d}") not in there]
+    faults = [str(Refused(name, f"has no {MANIFEST}")) for name in missing]
+    named, concerned = set(), {}
+    for name in there:
+        found = examine(name, folder)
+        if isinstance(found, Snapshot):
+            named |= {folder / name / MANIFEST, *(folder / path for path in found.manifest["files"])}
+            if name == there[0]:
+                faults += outdated(found, corpus or course_root() / CORPUS)
             continue
-        if name == names(folder)[0]:
-            faults += outdated(snapshot, corpus or course_root() / CORPUS)
+        for fault in found:
+            concerned.setdefault((fault.what, fault.mend), []).append(name)
+    for (what, mend), those in concerned.items():
+        which = f"the {len(there)} snapshots" if those == there else ", ".join(those)
+        faults.append(str(Refused(those[0], what, mend)) if len(those) == 1 else f"Each of {which} {what}; {mend}")
     if not faults:
         stray = sorted(
             path for path in folder.rglob("*") if path.is_file() and path not in named and path.parent != folder
