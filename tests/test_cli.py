@@ -136,6 +136,12 @@ def test_nothing_said_shows_the_commands(said):
     assert code == 0 and "ingest" in out and "evaluate" in out
 
 
+@pytest.mark.parametrize("words", ["", "search", "evaluate", "snapshot", "snapshot restore"])
+def test_h_helps_as_help_does(words, said):
+    code, out, err = said(*words.split(), "-h")
+    assert (code, out, err) == said(*words.split(), "--help") and code == 0 and "Usage: python -m labsupport" in out
+
+
 @pytest.mark.parametrize("command", ["evidence", "doctor"])
 def test_the_commands_that_start_by_themselves_refuse_in_one_sentence_too(command):
     done = subprocess.run([sys.executable, "-m", "labsupport", command, "--bogus"], capture_output=True, text=True)
