@@ -1,7 +1,10 @@
 """Opening modules: from the learner's own workspace, from a snapshot, from the course; and never losing anything."""
 
 import json
+import re
+import sqlite3
 import threading
+from contextlib import closing
 
 import pytest
 from disk import remember_vectors, tree
@@ -103,6 +106,45 @@ def test_a_workspace_that_is_not_sound_is_kept_and_another_opened(damage, lab_ho
     lab.close()
     kept = {path: data for path, data in tree(first.folder).items() if "-shm" not in path and "-wal" not in path}
     assert kept == before
+
+
+def make_newer(folder):
+    with closing(sqlite3.connect(folder / "index.sqlite")) as connection:
+        connection.execute("PRAGMA user_version = 99")
+
+
+def make_foreign(folder):
+    (folder / "index.sqlite").unlink()
+    with closing(sqlite3.connect(folder / "index.sqlite")) as connection:
+        connection.execute("CREATE TABLE notes (text)")
+
+
+OTHER_INDEX = {
+    "damaged": (zero_a_page, "its index is damaged."),
+    "an empty file": (lambda folder: (folder / "index.sqlite").write_bytes(b""), "No index at {index}."),
+    "a text": (lambda folder: (folder / "index.sqlite").write_text("notes " * 999), "{index} is not an index of this "
+               "course and was left as it is."),
+    "a foreign database": (make_foreign, "{index} is not an index of this course and was left as it is."),
+    "a newer format": (make_newer, "{index} was written by a newer version of this program (format 99, this one reads "
+                       "1)."),
+    "another model": (lambda folder: workspace.ingest(folder / "corpus", folder / "index.sqlite", FakeEmbedder(),
+                                                      rebuild=True), "The index was built with another setting: "),
+}
+
+
+@pytest.mark.parametrize("kind", OTHER_INDEX)
+def test_what_is_said_of_an_index_is_no_advice_for_the_command_line(kind, lab_home, capsys):
+    """`--index` and `ingest` would lead to another index than the learner's; the module has opened all the same."""
+    first = open_module("04")
+    first.close()
+    change, expected = OTHER_INDEX[kind]
+    change(first.folder)
+    capsys.readouterr()
+    assert open_module("04").folder.name == "ws-0002"
+    said = capsys.readouterr().out.splitlines()
+    start = "Your workspace ws-0001 is kept as it is, but no module can open from it: "
+    assert len(said) == 2 and said[1].startswith(start + expected.format(index=first.index.as_posix()))
+    assert " --" not in said[1] and "python -m" not in said[1] and re.search(r"[^.;]\.$", said[1])
 
 
 def test_an_index_of_another_model_is_not_sound(lab_home):

@@ -208,7 +208,7 @@ def open_module(module: str | int, fresh: bool = False) -> Lab:
             folder = snapshots.add_workspace(home, fill_from_course if number else copy_course)
             lines = [f"Module {number} opens from the course's own documents (workspace {folder.name})."]
     if fault:
-        lines.append(f"Your workspace {own.name} is kept as it is, but no module can open from it: {fault}")
+        lines.append(f"Your workspace {own.name} is kept as it is, but no module can open from it: {_here(fault)}")
     if _current:
         _current.close()
     _current = Lab(f"{number:02d}", folder, "\n".join(lines), start)
@@ -229,6 +229,12 @@ def fill_from_course(folder: Path) -> None:
 
 def _to_be_indexed(folder: Path) -> bool:
     return (folder / CORPUS).is_dir() and not (folder / INDEX).exists()
+
+
+def _here(fault: str) -> str:
+    """A fault of an index without what it advises for the command line: here, the module has opened all the same."""
+    said = [part for part in re.split(r"(?<=[.;]) ", fault) if not re.search(r" --[a-z]|python -m", part)]
+    return " ".join(said).rstrip(".;") + "." if said else "its index cannot be used."
 
 
 def _differences(folder: Path, number: int, start: str | None) -> list[str]:
