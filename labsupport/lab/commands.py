@@ -73,7 +73,7 @@ def verify(
 @snapshot.command()
 def restore(
     name: Annotated[str, typer.Argument(help="A snapshot such as end-of-m03, or a kept workspace such as ws-0002.")],
-    more: Annotated[list[Path] | None, typer.Argument(metavar="[DIR]...", help="More folders after --into.")] = None,
+    more: Annotated[list[Path] | None, typer.Argument(metavar="DIR", help="More folders after --into.")] = None,
     into: Annotated[list[Path] | None, typer.Option(metavar="DIR", help="For these learners: their LAB_HOME.")] = None,
     every: Annotated[Path | None, typer.Option("--all", metavar="DIR", help="All learners below this folder.")] = None,
     as_json: AsJson = False,
