@@ -98,3 +98,14 @@ def test_what_stands_where_both_workspaces_have_an_answer(mine, theirs, together
     both.take_over({"predictions": {"3.p1": {"guess": 4, "seen": False}}})
     assert both.read()["exercises"] == {"3.2": together}
     assert both.read()["predictions"] == {"3.p1": {"guess": 2, "seen": True}}
+
+
+def test_a_wrong_answer_after_a_restore_is_not_the_learners_pass():
+    from labsupport.lab import check
+
+    snapshots.restore("end-of-m03")
+    open_module("04")
+    check("3.2", lambda scores: sorted(scores))
+    assert (kept()["by"], kept()["passed"], kept()["attempt"]) == ("snapshot", True, "the function <lambda>")
+    check("3.2", lambda scores: sorted(scores, key=lambda one: (-scores[one], one)))
+    assert kept() == {"answer": "the function <lambda>", "by": "learner", "passed": True}

@@ -98,6 +98,14 @@ def test_a_follow_up_reaches_the_answerer_with_its_topic(retriever):
     assert "Can I hire a tiller? And how much" in prompt.user
 
 
+def test_another_subject_is_not_judged_by_the_question_before_it(retriever):
+    before = ["Which button on the hire form sends the request?"]
+    alone, later = (find(DEPOSIT, retriever, filters=PUBLIC, history=history) for history in ((), before))
+    assert later.intent == alone.intent
+    assert later.prompt == alone.prompt
+    assert later.history == ()
+
+
 def test_screens_come_first_for_a_screen_question_and_nothing_is_lost(retriever):
     asked = "In which field of the hire form do I choose the first day?"
     found = find(asked, retriever, filters=PUBLIC, k=4)

@@ -261,7 +261,8 @@ def test_the_buttons_give_feedback_for_each_choice(toy):
     shown = knowledge("9.k1")
     assert isinstance(shown, ipywidgets.VBox) and shown.value is None
     assert repr(shown) == "Knowledge question 9.k1, not answered: Which tool?"
-    assert shown._repr_mimebundle_()["text/plain"] == repr(shown)
+    static = shown._repr_mimebundle_()["text/plain"]
+    assert static == repr(shown) + "\n  (a) The <b>saw</b>\n  (b) The mower", "what is read where no kernel runs"
     for choice in TOY.knowledge[0].choices:
         shown.value = choice.key
         assert choice.feedback in shown.feedback.value and 'role="status"' in shown.feedback.value

@@ -80,7 +80,8 @@ def index_file(corpus: Path, index: Path | str) -> Iterator[Check]:
         return
     with Store(path) as store:
         rows = store.documents()
-    yield Check("index", OK, f"{path.as_posix()} holds the {len(rows)} documents as they are")
+    shown = "/".join(path.parts[-2:]) if path.is_absolute() else path.as_posix()  # ws-0001/index.sqlite says enough
+    yield Check("index", OK, f"{shown} holds the {len(rows)} documents as they are")
 
 
 def workspace() -> Iterator[Check]:

@@ -22,6 +22,7 @@ from labsupport.pipeline.index import Filters
 from labsupport.pipeline.intents import Intent, favour, route
 from labsupport.pipeline.narrowing import Narrowing, narrow
 from labsupport.pipeline.prompting import Prompt, build_prompt
+from labsupport.pipeline.rewriting import follows_up
 from labsupport.pipeline.search import METHODS, Result, Retriever
 
 NARROW = "narrow"  # the grounded path: few passages, each of them worth answering from, or none
@@ -138,6 +139,7 @@ def find(
     `k` passages for a search; narrowing has a cap of its own.
     """
     route(question)  # refuses an empty one, whatever was asked before
+    history = history if follows_up(question) else ()  # another subject is not to be judged by the one before
     intent = route(with_history(question, history))
     filters = filters or Filters()
     asked = asked or filters.as_of

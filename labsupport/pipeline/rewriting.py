@@ -139,6 +139,11 @@ def _with_topic(text: str, history: Sequence[str]) -> str:
     return _add_topic(text, earlier)
 
 
+def follows_up(question: str) -> bool:
+    """Does a question lean on the one before it: “and how long …”, a pronoun in a short question, no word of its own?"""
+    return _is_follow_up(clean(question)[0])
+
+
 def _is_follow_up(text: str) -> bool:
     if _GOES_ON.search(text) or not content_words(text):
         return True

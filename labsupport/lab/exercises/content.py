@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from numbers import Integral, Number
 from typing import Any
 
+from labsupport.lab.blank import Blank
+
 CALL = re.compile(r"\b(check|predict)\(\"([0-9]+\.[a-z0-9]+)\"")
 BLANK = "____"
 
@@ -116,7 +118,7 @@ def same(seen: object, expected: object, tolerance: float = 1e-6) -> bool:
 
 def short(value: object) -> str:
     """The value as Python writes it, cut where it is long; never an address in memory, which differs in each run."""
-    if callable(value):
+    if callable(value) and not isinstance(value, Blank):
         return f"the function {getattr(value, '__name__', type(value).__name__)}"
     shown = reprlib.Repr()
     shown.maxlist = shown.maxtuple = shown.maxset = shown.maxdict = 12

@@ -45,10 +45,9 @@ def check(exercise_id: str, answer: Any = blank.BLANK) -> None:
 
 
 def _passed(verdict: Verdict) -> dict[str, bool]:
-    """What was once passed stays passed, whatever is tried later."""
-    if verdict.outcome == PASS:
-        return {"passed": True}
-    return {"passed": bool(kept("exercises", verdict.id).get("passed"))}
+    """What the learner once passed stays passed, whatever is tried later; a snapshot's solution is nobody's pass."""
+    before = kept("exercises", verdict.id)
+    return {"passed": verdict.outcome == PASS or (before.get("by") != "snapshot" and bool(before.get("passed")))}
 
 
 def grade(exercise_id: str, answer: Any, lab: Any = None) -> Verdict:

@@ -2,7 +2,7 @@
 
 from hashlib import sha256
 
-from labsupport.lab.exercises import Choice, Exercise, Knowledge, Module, Prediction, Wrong, compare
+from labsupport.lab.exercises import Choice, Exercise, Knowledge, Module, Prediction, Wrong, compare, short
 from labsupport.pipeline.chunking import chunk_id
 
 WANTED = "7839ded2d52b"  # returns-policy v3, Return window
@@ -11,25 +11,38 @@ ADDED = len("in your Larkfield account") - len("in your account")
 
 def check_passages(number, lab) -> Wrong | None:
     held = len(lab.store.all_chunks())
-    note = "That is the number of documents." if number == len(lab.store.documents()) else ""
+    notes = {len(lab.store.documents()): "That is the number of documents.",
+             len({one.text for one in lab.store.all_chunks()}): "That is the number of texts the model was given."}
+    note = "Write a number, without quotation marks." if isinstance(number, str) else notes.get(number, "")
     return compare(number, held) and Wrong(repr(number), "the number of passages that were added", note)
 
 
 def check_key(key, lab) -> Wrong | None:
     if not isinstance(key, str):
         return Wrong(repr(key), "a text in quotation marks")
-    made = sha256(key.encode()).hexdigest()[:12]
-    return compare(made, WANTED, note="The four parts are joined by | without spaces.")
+    made, parts = sha256(key.encode()).hexdigest()[:12], key.split("|")
+    if key != key.strip() or " |" in key or "| " in key:
+        note = "The four parts are joined by | without spaces."
+    elif len(parts) != 4:
+        note = "There are four parts: document, version, start, end."
+    elif not parts[1].isdigit():
+        note = "The version is a number alone, such as 4."
+    else:
+        note = "Look at each of the four parts and at their order."
+    return compare(made, WANTED) and Wrong(f"{short(key)}, which gives {made}", WANTED, note)
 
 
 def check_hidden(hidden, lab) -> Wrong | None:
     found = lab.search("Q51", method="hybrid")
-    return compare(sorted(hidden), sorted({r.chunk.label for r in found if r.chunk.audience == "staff"}))
+    if not isinstance(hidden, list | tuple | set | frozenset):
+        return Wrong(short(hidden), "a set of documents")
+    return compare(sorted(set(hidden)), sorted({r.chunk.label for r in found if r.chunk.audience == "staff"}))
 
 
 def check_first_day(first_day, lab) -> Wrong | None:
     passage = lab.store.get(["963dae4229eb"])[0]
-    return compare(first_day, passage.effective_from) and Wrong(repr(first_day), "the first day it is in force")
+    wanted = "the field of the passage that holds its first day in force, a text such as '2026-01-31'"
+    return compare(first_day, passage.effective_from) and Wrong(short(first_day), wanted)
 
 
 def embedded_again(lab) -> int:
@@ -53,7 +66,7 @@ EXERCISES = (
         "and run the cell. Try a wrong number first, if you like: nothing breaks.",
         stub='passages = ____\ncheck("0.1", passages)',
         solution="185",
-        wrong=("36", '"185"', "182"),
+        wrong=("36", '"185"', "182", "[185]"),
         hints=("Look at the line that the first ingest printed.", "It is the number behind `chunks: +`."),
         explain="36 documents were cut into 185 passages, and the index holds them all.",
         revisit="A worked example",
@@ -68,7 +81,7 @@ EXERCISES = (
         stub='key = ____\ncheck("0.2", key)',
         solution='"returns-policy|3|175|345"',
         wrong=('"returns-policy|4|175|345"', '"returns-policy | 3 | 175 | 345"', '"returns-policy|3|345|175"',
-               '"returns-policy v3|175|345"', "175"),
+               '"returns-policy v3|175|345"', '"returns-policy|v3|175|345"', "175"),
         hints=(
             "Look at the cell that makes the ids of `gift-cards` again.",
             "Four parts: document, version, start, end, with | between them, all in one pair of quotation marks.",
@@ -101,7 +114,7 @@ EXERCISES = (
         "passage has the fields `doc_id`, `version`, `section`, `effective_from` and `effective_to`.",
         stub='passage = lab.store.get(["963dae4229eb"])[0]\nfirst_day = ____\ncheck("0.4", first_day)',
         solution="passage.effective_from",
-        wrong=("passage.effective_to", "passage.version", "passage.section", '"2026-10-31"'),
+        wrong=("passage.effective_to", "passage.version", "passage.section", '"2026-10-31"', '"2026-11-1"'),
         hints=("A field is read with a dot: `passage.section`.", "“From” is in the name of the field."),
         explain="It is version 4 of the returns policy. On the course's own day, 9 October 2026, it did not hold yet.",
         revisit="From the question to the checked answer",

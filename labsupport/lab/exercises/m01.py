@@ -1,6 +1,8 @@
 """Module 1, chunking: windows of words, the heading tree, offsets, the model's limit, and what counts as covered."""
 
-from labsupport.lab.exercises import Choice, Exercise, Knowledge, Module, Prediction, Wrong, compare
+from types import SimpleNamespace
+
+from labsupport.lab.exercises import Choice, Exercise, Knowledge, Module, Prediction, Wrong, compare, short
 from labsupport.lab.panels.chunks import torn
 from labsupport.pipeline import evidence
 from labsupport.pipeline.chunking import make_chunker
@@ -13,15 +15,18 @@ def document(lab, name: str) -> Document:
     return read_document(lab.corpus / "documents" / f"{name}.md", lab.corpus)
 
 
+def ends_of(text: str) -> str:
+    return f"{len(text)} characters, from {text[:20]!r} to {text[-20:]!r}"
+
+
 def check_quote(quote, lab) -> Wrong | None:
     for name, cut in (("returns-policy-v3", "structure"), ("gift-cards", "fixed_48_0"), ("gift-cards", "paragraphs")):
         source = document(lab, name)
         plain = to_plain(source)
         for chunk in make_chunker(cut, lab.embedder).chunk(source):
-            seen = quote(plain, chunk)
-            if compare(seen, chunk.body) or seen != chunk.body:
-                ends = f"a text that ends in {seen[-20:]!r}" if isinstance(seen, str) else repr(seen)
-                return Wrong(ends, f"{chunk.end - chunk.start} characters, ending in {chunk.body[-20:]!r}")
+            seen = quote(plain, SimpleNamespace(start=chunk.start, end=chunk.end))  # a place, and no text to copy
+            if seen != chunk.body:
+                return Wrong(ends_of(seen) if isinstance(seen, str) else short(seen), ends_of(chunk.body))
     return None
 
 
@@ -99,7 +104,7 @@ EXERCISES = (
         stub='def quote(plain, chunk):\n    return ____\n\ncheck("1.1", quote)',
         solution="plain.text[chunk.start:chunk.end]",
         wrong=("plain.text[chunk.start:chunk.end + 1]", "plain.text[chunk.start:chunk.end - 1]", "chunk.text",
-               "plain.text[chunk.start:]"),
+               "plain.text[chunk.start - 1:chunk.end]", "plain.text[chunk.start:]"),
         hints=("Python cuts a text with `text[first:after_last]`.", "No `+ 1`: the end is not part of the slice."),
         explain="`text[a:b]` begins at a and stops before b, the same half-open counting as in the chunk.",
         revisit="Offsets",
@@ -108,14 +113,14 @@ EXERCISES = (
     Exercise(
         id="1.2",
         title="Where the windows start",
-        prompt="A text has so many `words`. It is cut into windows of `size` words, and each window repeats the last "
-        "`overlap` words of the one before. How far is it from one start to the next? With 48 and 16, the first starts "
-        "are 0, 32 and 64.",
+        prompt="`words` is the number of words in a text. It is cut into windows of `size` words, and each window "
+        "repeats the last `overlap` words of the one before. How far is it from one start to the next? With 48 and 16, "
+        "the first starts are 0, 32 and 64.",
         stub="def starts(words, size, overlap):\n    last = max(words - overlap, 1)\n"
         '    return list(range(0, last, ____))\n\ncheck("1.2", starts)',
         solution="size - overlap",
         wrong=("size", "size + overlap", "max(overlap, 1)", "size // 2"),
-        hints=("Of the 48 words of a window, how many has no window before it shown?",
+        hints=("Of the 48 words of a window, how many were not in the window before?",
                "Each step brings `size` words, of which `overlap` are old."),
         explain="Each window brings size minus overlap new words. With overlap as large as the size the cut would "
         "never get on, so the lab refuses that.",
@@ -163,7 +168,7 @@ EXERCISES = (
         hints=("Words and tokens are not the same: one part number is many tokens.",
                "A text of exactly `limit` tokens still fits."),
         explain="The one who reads does the counting. Anything else is an estimate, and where it errs nobody notices.",
-        revisit="A common error",
+        revisit="The fit pass",
         check=check_fits,
     ),
 )
@@ -171,7 +176,7 @@ EXERCISES = (
 PREDICTIONS = (
     Prediction(
         id="1.p1",
-        prompt="The prototype cut the whole warranty policy after every 48 words. That makes 10 passages, with 9 "
+        prompt="The prototype cut the whole warranty policy every 48 words. That makes 10 passages, with 9 "
         "borders between them. How many of the 9 borders fall inside a paragraph, a list or a table?",
         stub='predict("1.p1", ____)',
         solution="9",
@@ -209,14 +214,14 @@ KNOWLEDGE = (
             Choice("a", "The chunker, which raises an error.",
                    "It did what it was told: it counted 48 words. Every word is in the index, so nothing is missing."),
             Choice("b", "The search, which gives the torn passage a low score.",
-                   "The torn passage came first, with a higher score than the whole table: it is shorter."),
+                   "The torn passage came first. It is shorter than the whole table, so its words count for more."),
             Choice("c", "Nobody, unless somebody checks whether the facts arrive.",
                    "That is what the evidence check is for.", right=True),
         ),
     ),
     Knowledge(
         id="1.k2",
-        question="Windows that overlap tear nothing in our measurement. What do they cost?",
+        question="Windows that overlap tear no fact in our measurement. What do they cost?",
         choices=(
             Choice("a", "Nothing, the words are there anyway.",
                    "They are there twice: in the index, and sometimes in the context, where they take up room."),

@@ -35,13 +35,16 @@ def id_of_second_section(lab, old: str = "", new: str = "") -> str:
 def check_new_id(letters, lab) -> Wrong | None:
     before = id_of_second_section(lab)
     expected = {name for name, change in EVENTS.items() if id_of_second_section(lab, *change) != before}
-    seen = {letter for letter in letters if letter.isalpha()} if isinstance(letters, str) else None
+    if isinstance(letters, list | tuple | set):
+        letters = "".join(map(str, letters))
+    written = letters.casefold().replace(" and ", " ") if isinstance(letters, str) else ""
+    seen = {letter for letter in written if letter.isalpha()}
     if not seen or not seen <= set(EVENTS):
         return Wrong(repr(letters), 'letters from a to f in quotation marks, such as "af"')
     if seen != expected:
         odd = sorted(seen ^ expected)[0]
         has = "changes" if odd in expected else "does not change"
-        return Wrong(repr("".join(sorted(seen))), "the events after which the id is another", f"Event {odd} {has} it.")
+        return Wrong(repr("".join(sorted(seen))), "the changes that give a new id", f"Change {odd} {has} it.")
     return None
 
 
@@ -82,13 +85,16 @@ def check_mended(line, lab) -> Wrong | None:
     path = lab.corpus / V3
     text = path.read_text(encoding="utf-8")
     try:
-        document = read_document(path, lab.corpus, text.replace(LAST_DAY, line, 1).encode())
+        document = read_document(path, lab.corpus, text.replace(LAST_DAY, line.strip(), 1).encode())
     except LabError as error:
-        return Wrong(repr(line), "a line that is read without a fault", str(error).split("\n")[0])
+        note = str(error).split("\n")[0]
+        if ":" in line and ": " not in line:
+            note = "A space stands after the colon."
+        return Wrong(repr(line), "a line that is read without a fault", note)
     if document.effective_to is None:
         return Wrong("no last day", "a version that ends the day before version 4 begins",
                      "With this line both versions are in force from 1 November on.")
-    return compare(document.effective_to, "2026-10-31")
+    return compare(document.effective_to, "2026-10-31") and Wrong(repr(line), "the last day of October 2026")
 
 
 def first_without_date(lab) -> str:
@@ -126,7 +132,7 @@ EXERCISES = (
         id="2.2",
         title="In force on a day",
         prompt="`first`, `last` and `day` are ISO dates, which compare as text. `last` is `None` where no end is set. "
-        "The last day still counts. When is the version in force?",
+        "The last day still counts. Return True if the version is in force on `day`.",
         stub='def in_force(first, last, day):\n    return ____\n\ncheck("2.2", in_force)',
         solution="first <= day and (last is None or day <= last)",
         wrong=("first <= day and (last is None or day < last)", "first < day and (last is None or day <= last)",
@@ -156,8 +162,8 @@ EXERCISES = (
         id="2.4",
         title="The day that decides",
         prompt="The rule stands in `policy-governance`: a return follows the version in force on the day of delivery, "
-        "all else the version in force on the day of the order. `kind` is `\"return\"` or something else. Which day "
-        "decides?",
+        "all else the version in force on the day of the order. `kind` is `\"return\"` or something else; "
+        "`ordered`, `delivered` and `asked` are days. Which of the three decides?",
         stub="def deciding_day(kind, ordered, delivered, asked):\n    return ____\n\n"
         'check("2.4", deciding_day)',
         solution='delivered if kind == "return" else ordered',
@@ -177,7 +183,8 @@ EXERCISES = (
         solution='"effective_to: 2026-10-31"',
         wrong=('"effective_to: 31/10/2026"', '"effective_to: 2026-31-10"', '"effective_to:"', 
                '"effective_to: 2026-11-01"', '"2026-10-31"', '"effective_to: 2026-10-30"'),
-        hints=("The message says how a date is written.", "Year, month, day, with hyphens; key and colon stay."),
+        hints=("Look at the message about `effective_from` under “What is refused”.",
+               "Year, month, day, with hyphens; key and colon stay."),
         explain="31/10/2026 is clear to you; 03/04/2026 would not be. One way of writing leaves nothing to guess.",
         revisit="What is refused",
         check=check_mended,
@@ -209,7 +216,7 @@ PREDICTIONS = (
     Prediction(
         id="2.p3",
         prompt="Of the 36 document versions, how many may a customer search on 9 October 2026? You have seen what is "
-        "out of force on that day; six more are for staff.",
+        "out of force on that day; six others are for staff.",
         stub='predict("2.p3", ____)',
         solution="28",
         outcome=open_to_the_public,

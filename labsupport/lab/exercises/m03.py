@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from labsupport.lab.exercises import Choice, Exercise, Knowledge, Module, Prediction, Wrong, compare
+from labsupport.lab.exercises import Choice, Exercise, Knowledge, Module, Prediction, Wrong, compare, short
 from labsupport.lab.panels.filters import hidden_because
 from labsupport.pipeline.evaluation import Outcome, filters_of
 from labsupport.pipeline.index import Filters
@@ -24,7 +24,7 @@ def check_rrf(rrf, lab) -> Wrong | None:
         expected = dict(fuse(lists)).get("this", 0.0)
         seen = rrf(list(ranks))
         if compare(seen, expected):
-            return Wrong(f"{seen} for the ranks {ranks}", f"{expected:.5f}")
+            return Wrong(f"{short(seen)} for the ranks {ranks}", f"{expected!r}")
     return None
 
 
@@ -47,7 +47,7 @@ def check_recall(recall, lab) -> Wrong | None:
         for k in (1, 5, 10):
             seen, expected = recall(list(ranks), k), outcome_of(ranks).recall(k)
             if compare(seen, expected):
-                return Wrong(f"{seen} for ranks {ranks} and k = {k}", f"{expected:.2f}")
+                return Wrong(f"{short(seen)} for ranks {ranks} and k = {k}", f"{expected!r}")
     return None
 
 
@@ -55,7 +55,7 @@ def check_reciprocal(reciprocal_rank, lab) -> Wrong | None:
     for ranks in RANKS:
         seen, expected = reciprocal_rank(list(ranks)), outcome_of(ranks).reciprocal_rank
         if compare(seen, expected):
-            return Wrong(f"{seen} for the ranks {ranks}", f"{expected:.2f}")
+            return Wrong(f"{short(seen)} for the ranks {ranks}", f"{expected!r}")
     return None
 
 
@@ -97,7 +97,7 @@ EXERCISES = (
         id="3.1",
         title="Fuse by rank",
         prompt="Reciprocal rank fusion by hand. `ranks` holds the places of one passage in the lists, from 1; `None` "
-        "where a list does not have it. Each place adds 1 / (60 + rank). What is the sum?",
+        "where a list does not have it. Each place adds 1 / (60 + rank). What is the sum? Do not round.",
         stub='def rrf(ranks):\n    return ____\n\ncheck("3.1", rrf)',
         solution="sum(1 / (60 + rank) for rank in ranks if rank is not None)",
         wrong=(
@@ -116,8 +116,8 @@ EXERCISES = (
     Exercise(
         id="3.2",
         title="An order that repeats",
-        prompt="`scores` maps ids to scores. The highest score comes first; where two are equal, the smaller id. Each "
-        "`pair` is (id, score). Which key sorts so?",
+        prompt="`scores` maps ids to scores. The highest score comes first; where two are equal, the id that comes "
+        "first in the alphabet, digits before letters. Each `pair` is (id, score). Which key sorts this way?",
         stub="def order(scores):\n    best = sorted(scores.items(), key=lambda pair: ____)\n"
         '    return [one for one, score in best]\n\ncheck("3.2", order)',
         solution="(-pair[1], pair[0])",
@@ -126,7 +126,7 @@ EXERCISES = (
                "`sorted` puts the smallest first. A minus sign turns the scores round."),
         explain="With `-pair[1]` alone, equals stay in the order in which they came, and that may differ from one "
         "index to the next.",
-        revisit="Words",
+        revisit="Words: what BM25 is good at",
         check=check_order,
     ),
     Exercise(
@@ -147,7 +147,7 @@ EXERCISES = (
         id="3.4",
         title="Reciprocal rank",
         prompt="The reciprocal rank of a question is 1 / rank of the *first* passage that proves any of its facts, "
-        "and 0 if none does. MRR is its mean over the questions. Again, `ranks` may hold `None`.",
+        "and 0 if none does. MRR is its mean over the questions. Again, `ranks` may hold `None`. Do not round.",
         stub='def reciprocal_rank(ranks):\n    return ____\n\ncheck("3.4", reciprocal_rank)',
         solution="max((1 / rank for rank in ranks if rank), default=0.0)",
         wrong=(
@@ -173,7 +173,8 @@ EXERCISES = (
         wrong=("[one for one in ranked[:k] if one in allowed]", "ranked[:k]",
                "[one for one in ranked if one in allowed]",
                "sorted(allowed)[:k]", "[one for one in ranked[:2 * k] if one in allowed][:k]"),
-        hints=("Which comes first, the filter or the slice `[:k]`?",),
+        hints=("Which comes first, the filter or the slice `[:k]`?",
+               "First `[one for one in ranked if …]`, then `[:k]` behind the closing bracket."),
         explain="The other way round, each passage that is not allowed takes a place, and nobody gets it back.",
         revisit="Filters before ranking",
         check=check_best,
@@ -189,11 +190,13 @@ PREDICTIONS = (
         solution="5",
         outcome=lambda lab: rank_of_the_table(lab, "hybrid"),
         show=lambda rank: f"rank {rank}",
-        explain="Better than in either list. Most of those above it in one list are far down in the other.",
+        explain="Better than in either list: of the eleven passages above it in one list, seven stand thirteenth or "
+        "lower in the other.",
     ),
     Prediction(
         id="3.p2",
-        prompt="And when the reranker has read the best twenty? Guess a rank.",
+        prompt="Q30 again: the warranty table is fifth with hybrid. At which rank does it stand when the reranker has "
+        "read the best twenty? Guess a rank.",
         stub='predict("3.p2", ____)',
         solution="2",
         outcome=lambda lab: rank_of_the_table(lab, "rerank"),
@@ -220,7 +223,7 @@ KNOWLEDGE = (
         "follows?",
         choices=(
             Choice("a", "The first one answers its question better.",
-                   "Nothing in the corpus answers the question of the 14.6. The 6.4 stands beside an answer."),
+                   "Nothing in the corpus answers the question of the 14.6. The 6.4 belongs to a passage that does."),
             Choice("b", "Nothing: scores rank passages within one question and one method.",
                    "Rare words give high scores. How loud the LM-400 is, no passage says.", right=True),
             Choice("c", "The first question is the longer one.",
@@ -246,7 +249,7 @@ KNOWLEDGE = (
         choices=(
             Choice("a", "Adding is slower.",
                    "Both take no time worth naming."),
-            Choice("b", "The cosine is between -1 and 1, BM25 goes to 20 and more, so in a sum only BM25 is heard.",
+            Choice("b", "The cosine is between -1 and 1, BM25 goes to 20 and more, so in a sum BM25 drowns the cosine.",
                    "The sum has the recall of BM25 alone, to the last digit.", right=True),
             Choice("c", "BM25 scores are wrong without a stop word list.",
                    "They are right as scores of words. They only have another unit than cosines."),

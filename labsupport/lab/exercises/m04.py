@@ -1,8 +1,9 @@
 """Module 4, the context budget: estimating, choosing within a budget, near-duplicates, and what must not be merged."""
 
 from functools import lru_cache
+from numbers import Real
 
-from labsupport.lab.exercises import Choice, Exercise, Knowledge, Module, Prediction, Wrong, compare
+from labsupport.lab.exercises import Choice, Exercise, Knowledge, Module, Prediction, Wrong, compare, short
 from labsupport.pipeline.context import assemble, estimate_tokens, format_passage
 from labsupport.pipeline.costs import QUESTIONS_PER_DAY, whole_collection
 
@@ -40,8 +41,10 @@ def check_estimate(estimate, lab) -> Wrong | None:
 
 
 def check_smallest_budget(budget, lab) -> Wrong | None:
-    if isinstance(budget, bool) or not isinstance(budget, int):
-        return Wrong(repr(budget), "a whole number of tokens")
+    if isinstance(budget, bool) or not isinstance(budget, Real) or budget != int(budget):
+        note = "Write it without quotation marks." if isinstance(budget, str) else ""
+        return Wrong(short(budget), "a whole number of tokens", note)
+    budget = int(budget)
     if kept_ranks(lab, budget)[:2] != [1, 2]:
         return Wrong(f"with {budget} tokens passages {kept_ranks(lab, budget)} are kept", "passages 1 and 2 among them")
     if kept_ranks(lab, budget - 1)[:2] == [1, 2]:
@@ -104,8 +107,8 @@ EXERCISES = (
         solution="-(-len(text) // 4)",
         wrong=("len(text) // 4", "round(len(text) / 4)", "len(text.split())", "len(text) // 4 + 1"),
         hints=(
-            "`math.ceil` rounds up (import it first). Without it: `//` rounds down, so which number could be rounded "
-            "down instead?",
+            "`len(text)` is the number of characters. `math.ceil(…)` rounds up; write `import math` in a line above. "
+            "Without it: `//` rounds down, and what happens to a negative number then?",
             "`-5 // 4` is -2, because -1.25 is rounded down. Turn the sign twice.",
         ),
         explain="`//` rounds down. Turned to the negative and back, that is rounding up.",
@@ -163,7 +166,7 @@ EXERCISES = (
         ),
         explain="Versions of one document share its id. Only between different documents do the same words mean that "
         "nothing is lost.",
-        revisit="A common error",
+        revisit="Three rules",
         check=check_merge_rule,
         setup=NAMES,
     ),
@@ -176,7 +179,7 @@ EXERCISES = (
         'saved = ____\ncheck("4.5", saved)',
         solution="45 * (whole - sent)",
         wrong=("whole - sent", "45 * whole", "45 * sent", "45 * (sent - whole)"),
-        hints=("First what one question saves, then 45 of them.",),
+        hints=("First what one question saves, then 45 of them.", "One question saves `whole - sent`."),
         explain="Every question pays for all that is sent with it, so the difference counts 45 times a day.",
         revisit="Five passages or everything",
         check=check_saving,
@@ -206,12 +209,14 @@ PREDICTIONS = (
     ),
     Prediction(
         id="4.p3",
-        prompt="Five passages found for Q30, or all 36 documents with every question: how many times as many tokens is "
-        "that? Guess a whole number.",
+        prompt="For Q30, 617 tokens are sent at a budget of 1,500. All 36 documents would be sent instead: how many "
+        "times as many tokens is that? Guess a whole number.",
         stub='predict("4.p3", ____)',
         solution="34",
         outcome=times_as_many,
         show=lambda times: f"about {times} times",
+        explain="The documents make 21,266 tokens. Below we take the median of all 67 questions instead of Q30, 587 "
+        "tokens; then it is 36 times.",
     ),
 )
 
@@ -242,7 +247,7 @@ KNOWLEDGE = (
     ),
     Knowledge(
         id="4.k3",
-        question="Our collection would fit into many a model. What speaks against sending all of it each time?",
+        question="Our collection would fit into many models. What speaks against sending all of it each time?",
         choices=(
             Choice("a", "Models always answer worse from more text.",
                    "Not always. In the hosted reference run more answers were correct with the whole collection."),

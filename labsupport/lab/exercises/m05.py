@@ -1,9 +1,10 @@
 """Module 5, answers and citations: what a check can prove, who may read what, reading ids, and what answers cost."""
 
 import re
+from numbers import Real
 from statistics import median
 
-from labsupport.lab.exercises import Choice, Exercise, Knowledge, Module, Prediction, Wrong, compare
+from labsupport.lab.exercises import Choice, Exercise, Knowledge, Module, Prediction, Wrong, compare, short
 from labsupport.pipeline.citations import status_of
 from labsupport.pipeline.costs import QUESTIONS_PER_DAY
 from labsupport.pipeline.index import Filters
@@ -11,6 +12,7 @@ from labsupport.pipeline.recordings import read_all
 
 INVENTED = "c23617e24d2"  # written by a hosted chat model; the passage meant was c236034e24d2
 SENT = ("c236034e24d2", "db1aadc6359f")  # what a customer's question about returns is sent, among others
+CITED = (INVENTED, "963dae4229eb", "c13d27947ed1", "d753fb02bc8c")
 CUSTOMER = Filters(as_of="2026-10-09", audience="public")
 PRICE_IN, PRICE_OUT = 2, 8  # dollars for a million tokens, an example
 
@@ -29,8 +31,8 @@ def status(lab, chunk_id: str) -> str:
 
 
 def check_statuses(statuses, lab) -> Wrong | None:
-    if not statuses:
-        return Wrong(repr(statuses), "a status for each citation")
+    if not isinstance(statuses, dict) or set(statuses) != set(CITED):
+        return Wrong(short(statuses), f"a status for each of the ids {', '.join(CITED)}")
     for chunk_id, seen in statuses.items():
         expected = status(lab, chunk_id)
         if not (isinstance(seen, str) and seen.strip() == expected):
@@ -77,14 +79,18 @@ def check_pattern(pattern, lab) -> Wrong | None:
     for text, expected in cases:
         seen = re.findall(pattern, text)
         if compare(seen, expected):
-            return Wrong(f"{seen} in {text!r}", str(expected))
+            note = 'Is there an r before the quotation mark? Without it, \\b is another character.' * ("\b" in pattern)
+            return Wrong(f"{seen} in {text!r}", str(expected), note)
     return None
 
 
 def check_usd(usd, lab) -> Wrong | None:
     chat = [one.answer for one in read_all(lab.corpus / "recordings")[0] if one.answerer == "chat"]
     sent, written = median(one.tokens_in for one in chat), median(one.tokens_out for one in chat)
-    return compare(usd, QUESTIONS_PER_DAY * (sent * PRICE_IN + written * PRICE_OUT) / 1_000_000)
+    right = QUESTIONS_PER_DAY * (sent * PRICE_IN + written * PRICE_OUT) / 1_000_000
+    if not isinstance(usd, Real) or isinstance(usd, bool) or not abs(usd - right) <= 0.005:  # to the cent will do
+        return Wrong(short(usd), "45 times the price of one question, in dollars")
+    return None
 
 
 def days_in_force(lab) -> int:
@@ -103,9 +109,9 @@ EXERCISES = (
     Exercise(
         id="5.1",
         title="Name the status",
-        prompt="A customer asks on 9 October 2026 how to return an item, and is sent the passages listed under the "
-        "panel. Which status does each of these citations get? Fill in `\"ok\"`, `\"missing_id\"`, "
-        "`\"not_in_context\"`, `\"not_in_force\"` or `\"not_allowed\"`.",
+        prompt="A customer asks on 9 October 2026 how to return an item, and is sent the passages listed at the "
+        "foot of the panel (scroll down in it). Which status does each of these citations get? Fill in `\"ok\"`, "
+        "`\"missing_id\"`, `\"not_in_context\"`, `\"not_in_force\"` or `\"not_allowed\"`.",
         stub="statuses = {\n"
         '    "c23617e24d2": ____,   # written by a model\n'
         '    "963dae4229eb": ____,  # returns policy version 4, for deliveries from 1 November\n'
@@ -212,7 +218,8 @@ PREDICTIONS = (
     Prediction(
         id="5.p3",
         prompt="Q01: “I was billed twice for one order. When do I get the extra charge back?” Only a procedure for "
-        "staff says so. Staff are answered. Is a customer who asks the same? Guess `True` or `False`.",
+        "staff says so. Staff are answered. Is a customer who asks the same thing answered as well? Guess `True` or "
+        "`False`.",
         stub='predict("5.p3", ____)',
         solution="False",
         outcome=customer_is_answered,
@@ -228,7 +235,7 @@ KNOWLEDGE = (
             Choice("a", "That the passage says what the claim says.",
                    "No program here reads for meaning. “Yes, we sell plants and seeds” cited a page that says nothing "
                    "of the kind, and its id was fine."),
-            Choice("b", "That the passage exists, was sent, is in force, and may be read by who asks.",
+            Choice("b", "That the passage exists, was sent, is in force, and may be read by the person who asks.",
                    "That, and no more. It is worth having: whoever doubts the claim can look it up.", right=True),
             Choice("c", "That the model has really used the passage.",
                    "Nobody can see that from outside. It was sent; whether it was used is another matter."),

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from labsupport.lab.exercises import Choice, Exercise, Knowledge, Module, Prediction, Wrong, compare
+from labsupport.lab.exercises import Choice, Exercise, Knowledge, Module, Prediction, Wrong, compare, short
 from labsupport.pipeline.chunking import chunk_id
 from labsupport.pipeline.corpus import read_inventory
 from labsupport.pipeline.recordings import Passage, read_all, text_sha256
@@ -24,6 +24,12 @@ def places_left(lab) -> list[str]:
     return ["recorded answers"] * recorded + ["inventory.csv"] * listed
 
 
+def check_new_ids(new_ids, lab) -> Wrong | None:
+    numbers = sorted(new_ids) if isinstance(new_ids, list | tuple | set) else None
+    wanted = "a list of the numbers of the passages whose start or end has moved"
+    return compare(numbers, [3]) and Wrong(short(new_ids), wanted)
+
+
 def check_to_remove(to_remove, lab) -> Wrong | None:
     """On folders that tell the usual slips apart: gone, changed, new, renamed, nothing, everything."""
     old = {"a.md": "11", "b.md": "22", "c.md": "33"}
@@ -40,7 +46,7 @@ def check_to_remove(to_remove, lab) -> Wrong | None:
         expected = sorted(path for path, digest in old.items() if folder.get(path) != digest)
         seen = sorted(seen) if isinstance(seen, list | tuple | set | dict) else seen
         if compare(seen, expected):
-            return Wrong(f"{seen} when {what}", str(expected))
+            return Wrong(f"{short(seen)} when {what}", str(expected))
     return None
 
 
@@ -82,6 +88,8 @@ def check_key(key, lab) -> Wrong | None:
 
 
 def check_choices(choices, lab) -> Wrong | None:
+    if not isinstance(choices, dict) or len(choices) != 4:
+        return Wrong(short(choices), "the four cases, each with a word")
     for (case, seen), expected in zip(choices.items(), ("retire", "delete", "edit", "retire"), strict=True):
         if not (isinstance(seen, str) and seen.strip().casefold() == expected):
             return Wrong(f"{seen!r} where {case}", "another of the three", WHY[expected])
@@ -109,7 +117,7 @@ EXERCISES = (
         ),
         explain="Only the end of the third passage moves. What stands before an edit keeps its place, and so its id.",
         revisit="A worked example",
-        check=lambda new_ids, lab: compare(new_ids, [3]),
+        check=check_new_ids,
     ),
     Exercise(
         id="6.2",
@@ -157,8 +165,9 @@ EXERCISES = (
     Exercise(
         id="6.4",
         title="A key that cannot go stale",
-        prompt="A cache keeps answers in a dictionary. `passages` is the list of the ids that were sent, `generation` "
-        "the state of the index. Which key finds an answer again only where the same answer would be given again?",
+        prompt="Answers that took time may be kept in a dictionary, a *cache*. `passages` is the list of the ids that "
+        "were sent, `generation` the state of the index. Which key finds an answer again only where the same answer "
+        "would be given again?",
         stub='def key(question, passages, generation):\n    return ____\n\ncheck("6.4", key)',
         solution="(question, tuple(passages), generation)",
         wrong=("question", "(question, tuple(passages))", "(question, generation)", "(question, passages, generation)",
@@ -168,7 +177,7 @@ EXERCISES = (
             "A list cannot be part of a key; a tuple can.",
         ),
         explain="Passages tell apart who asks and for which day; the generation tells apart before and after a change.",
-        revisit="A common error",
+        revisit="A process that runs on",
         check=check_key,
     ),
     Exercise(
@@ -177,7 +186,7 @@ EXERCISES = (
         prompt="What would you do with the page in each case: `\"retire\"` it with an end date, `\"delete\"` the file, "
         "or `\"edit\"` its text?",
         stub="choices = {\n"
-        '    "version 4 of a policy takes over on 1 November": ____,\n'
+        '    "version 4 takes over from this page, version 3, on 1 November": ____,\n'
         '    "a draft that nobody approved was saved into the folder": ____,\n'
         '    "the page gives a wrong telephone number": ____,\n'
         '    "a promotion ended, and its customers may still have questions": ____,\n'

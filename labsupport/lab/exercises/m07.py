@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from labsupport.lab.exercises import Choice, Exercise, Knowledge, Module, Prediction, Wrong, compare
+from labsupport.lab.exercises import Choice, Exercise, Knowledge, Module, Prediction, Wrong, compare, short
 from labsupport.pipeline.index import Filters
 from labsupport.pipeline.intents import route
 from labsupport.pipeline.narrowing import narrow
@@ -58,7 +58,9 @@ def check_siblings(siblings, lab) -> Wrong | None:
     chunks = lab.store.all_chunks()
     second = next(c for c in chunks if c.doc_id == CUT_SECTION and c.part == 2)
     window = next(c for c in chunks if c.doc_id == "returns-policy" and c.section == "Return window")
-    cases = {"part 2 of the inspection": second, "the return window, which is no part of anything longer": window}
+    first = next(c for c in chunks if c.doc_id == "returns-policy" and c.section == "What this policy covers")
+    cases = {"part 2 of the inspection": second, "the return window, which is no part of anything longer": window,
+             f"the first section of version {first.version} of the returns policy": first}
     for what, hit in cases.items():
         expected = [c for c in chunks if (c.doc_id, c.version, c.section_start)
                     == (hit.doc_id, hit.version, hit.section_start)]
@@ -85,9 +87,12 @@ def check_searched(searched, lab) -> Wrong | None:
     for qid in ("Q10", "Q27", "Q44", "Q16"):
         question = lab.question(qid)
         seen = searched(question.text, list(question.history))
+        if not isinstance(seen, str):
+            return Wrong(f"{short(seen)}, a {type(seen).__name__},", "a text")
         if compare(seen, rewrite(question.text, question.history).queries[0].text):
             before = f" after “{question.history[0]}”" if question.history else ""
-            expected = "the topic of the question before it as well" if question.history else "the question as it is"
+            expected = ("the topic of the question before it, then the question, as `rewrite` puts it"
+                        if question.history else "the question as it is")
             return Wrong(f"“{seen}” for “{question.text}”{before}", expected)
     return None
 
@@ -147,14 +152,15 @@ EXERCISES = (
         solution="(c.doc_id, c.version, c.section_start) == (hit.doc_id, hit.version, hit.section_start)",
         wrong=(
             "c.doc_id == hit.doc_id",
+            "(c.doc_id, c.section_start) == (hit.doc_id, hit.section_start)",
             "c.section == hit.section",
             "(c.doc_id, c.section) == (hit.doc_id, hit.section)",
             "c.section_start == hit.section_start",
             "c.chunk_id == hit.chunk_id",
         ),
         hints=(
-            "Every procedure has sections; how many documents start a section at the same character?",
-            "There are two versions of the returns policy. All three fields have to agree.",
+            "Two documents may start a section at the same character, and so may two versions of one document.",
+            "All three fields have to agree.",
         ),
         explain="Document, version and start name one section. A name alone does not: both versions of the returns "
         "policy have a “Return window”.",
@@ -164,8 +170,9 @@ EXERCISES = (
     Exercise(
         id="7.4",
         title="After a broken connection",
-        prompt="The events of an answer carry the numbers 1, 2, 3 and so on. A client that lost its connection sends "
-        "the number of the last event it has, or 0 for none. Which events does it still need?",
+        prompt="`events` is the list of all events of an answer, in order; the first is number 1. A client that lost "
+        "its connection sends `last`, the number of the last event it has, or 0 for none. Which events does it still "
+        "need?",
         stub='def missed(events, last):\n    return ____\n\ncheck("7.4", missed)',
         solution="events[last:]",
         wrong=("events", "events[last + 1:]", "events[last - 1:]", "events[-last:]"),
@@ -182,7 +189,8 @@ EXERCISES = (
         id="7.5",
         title="What is searched",
         prompt="`earlier` is the list of the questions asked before, oldest first; it may be empty. Give the text that "
-        "should be searched for `question`, made with `rewrite`.",
+        "should be searched for `question`. `rewrite(question, earlier)` gives an object; the first of its `queries` "
+        "has a `text`.",
         stub='def searched(question, earlier):\n    return ____\n\ncheck("7.5", searched)',
         solution="rewrite(question, earlier).queries[0].text",
         wrong=(
@@ -216,8 +224,8 @@ PREDICTIONS = (
     ),
     Prediction(
         id="7.p2",
-        prompt="Larkfield rents out no machines. A customer asks: “Can I rent a wood chipper from you for a weekend?” "
-        "How many passages are left at the end?",
+        prompt="No page says that Larkfield rents out machines. A customer asks: “Can I rent a wood chipper from you "
+        "for a weekend?” How many passages are left at the end?",
         stub='predict("7.p2", ____)',
         solution="0",
         outcome=chipper_hits,

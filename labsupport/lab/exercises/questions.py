@@ -40,7 +40,7 @@ def reveal(prediction_id: str) -> None:
     before = kept("predictions", prediction.id)
     if "guess" not in before:
         said = f"no guess was made; it is {shown}."
-    elif same(before["guess"], _plain(outcome)):
+    elif same(before["guess"], _plain(outcome)) or str(before["guess"]).strip() == str(outcome):
         said = f"you guessed {short(before['guess'])}, and so it is: {shown}."
     else:
         said = f"you guessed {short(before['guess'])}; it is {shown}."

@@ -47,3 +47,8 @@ class KnowledgeQuestion(widgets.VBox):
     def __repr__(self) -> str:
         state = f"answered ({self.value})" if self.value else "not answered"
         return f"Knowledge question {self.question.id}, {state}: {self.question.question}"
+
+    def _repr_mimebundle_(self, **options: object) -> dict[str, object]:
+        """The widget; beside it the question with its choices for readers without a kernel."""
+        lines = [repr(self), *(f"  ({one.key}) {one.text}" for one in self.question.choices)]
+        return (super()._repr_mimebundle_(**options) or {}) | {"text/plain": "\n".join(lines)}

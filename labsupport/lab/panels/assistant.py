@@ -17,7 +17,7 @@ import ipywidgets as widgets
 
 from labsupport.pipeline import LabError
 from labsupport.pipeline.answering import Answerer, load_answerer
-from labsupport.pipeline.ask import Asked, Found, ask_stream
+from labsupport.pipeline.ask import DEFAULT_METHOD, NARROW, Asked, Found, ask_stream
 from labsupport.pipeline.corpus import Question
 from labsupport.pipeline.index import Filters
 from labsupport.pipeline.search import Retriever
@@ -116,9 +116,9 @@ def _short(text: str, most: int = 70) -> str:
 
 class AssistantPanel(Panel):
     """Ask and read. Controls: `.question` (list), `.ask` (box; Enter asks), `.send`, `.stop`, `.fresh` (forgets the
-    conversation), `.day`, `.audience`. The answer is made in a thread, so that it can be stopped; `.wait()` waits for
-    it. `pace`: seconds between words, so that an answerer without a model can be followed. A question of the course
-    brings its own date, audience and earlier questions along."""
+    conversation), `.method`, `.day`, `.audience`. The answer is made in a thread, so that it can be stopped; `.wait()`
+    waits for it. `pace`: seconds between words, so that an answerer without a model can be followed. A question of the
+    course brings its own date, audience and earlier questions along."""
 
     def __init__(self, retriever: Retriever, corpus: Path | None = None, filters: Filters | None = None,
                  question: str = "", questions: Sequence[Question] = (), answerer: Answerer | None = None,
@@ -134,7 +134,11 @@ class AssistantPanel(Panel):
         self.send = widgets.Button(description="Ask", tooltip="Ask the question in the box")
         self.stop = widgets.Button(description="Stop", tooltip="Stop the answer", disabled=True)
         self.fresh = widgets.Button(description="New conversation", tooltip="Forget the questions asked so far")
-        buttons = widgets.HBox([self.send, self.stop, self.fresh], layout=widgets.Layout(flex_flow="row wrap"))
+        self.method = widgets.Dropdown(
+            options=[("the best five", DEFAULT_METHOD), ("what passes the narrowing", NARROW)], value=DEFAULT_METHOD,
+            description="Send", tooltip="Which passages are sent with the next question")
+        buttons = widgets.HBox([self.send, self.stop, self.fresh, self.method],
+                               layout=widgets.Layout(flex_flow="row wrap"))
         super().__init__([row, asker, buttons], [], height=560)
         if question:
             self.answer(self.ask.value)
@@ -171,7 +175,8 @@ class AssistantPanel(Panel):
             self.answerer = load_answerer("extractive", reranker=self.retriever.reranker,
                                           embedder=self.retriever.embedder)
         filters, shown = filters_from(self.day, self.audience), 0.0
-        stream = ask_stream(turn.question, self.retriever, self.answerer, filters=filters, history=history)
+        stream = ask_stream(turn.question, self.retriever, self.answerer, method=self.method.value, filters=filters,
+                            history=history)
         with closing(stream):
             for piece in stream:
                 if self._stop.is_set():
