@@ -73,7 +73,7 @@ def ingest(
     corpus: Corpus = DEFAULT_CORPUS,
     index: Index = DEFAULT_INDEX,
     rebuild: Annotated[bool, typer.Option(help="Build the whole index anew, beside the old one, then swap.")] = False,
-    verify: Annotated[bool, typer.Option(help="Read every byte, whatever size and modification time say.")] = False,
+    verify: Annotated[bool, typer.Option(help="Read every byte of the files and every page of the index.")] = False,
     allow_empty: Annotated[bool, typer.Option(help="Let an empty folder empty the index.")] = False,
     as_json: AsJson = False,
 ) -> int:

@@ -20,6 +20,7 @@ from labsupport.engines.postgres_schema import create  # noqa: E402
 ABOUT_FILES = {
     "test_vectors_in_memory_follow_the_index_unless_told_not_to",  # here there are none in memory
     "test_another_format_is_refused", "test_a_damaged_index_says_so",  # and in test_updates:
+    "test_a_damaged_page_of_the_index_is_noticed_when_asked_and_a_rebuild_mends_it",
     "test_nothing_is_parsed_or_embedded_when_nothing_changed",
     "test_a_rebuild_replaces_an_index_that_cannot_be_read", "test_a_rebuild_does_not_replace_what_is_not_ours",
     "test_a_log_left_by_a_deleted_index_is_not_applied_to_the_new_one", "test_what_was_deleted_is_gone_from_the_bytes",

@@ -619,6 +619,18 @@ def test_files_at_rest_are_not_read_again_unless_asked(course, reads):
     assert len(reads) == 3
 
 
+def test_a_damaged_page_of_the_index_is_noticed_when_asked_and_a_rebuild_mends_it(course):
+    path, sound = course.index, state(course.index)
+    data = bytearray(path.read_bytes())
+    data[8192:12288] = bytes(4096)
+    path.write_bytes(data)
+    with pytest.raises(LabError, match="is damaged .* Build it anew with: python -m labsupport ingest --rebuild"):
+        course.ingest(verify=True)
+    course.ingest(rebuild=True, verify=True)
+    course.ingest(verify=True)
+    assert state(path) == sound
+
+
 def test_a_file_that_may_still_be_changing_is_read(course, reads):
     course.ingest()
     course.ingest()

@@ -104,6 +104,9 @@ class PostgresEngine:
         whole = connection.execute(there, [[f"{SCHEMA}.{table}" for table in OF_SEARCH]]).fetchone()[0]
         return whole and connection.execute(f"SELECT dimensions FROM {SCHEMA}.state").fetchone()[0] == dimensions
 
+    def check(self) -> None:
+        """Nothing: the server looks after its own pages (initdb --data-checksums, pg_amcheck)."""
+
     def untidy(self, index: PostgresStore) -> bool:
         return index.untidy()
 

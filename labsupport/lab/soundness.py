@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 from labsupport.pipeline import LabError
@@ -12,7 +10,7 @@ from labsupport.pipeline.chunking import Chunker, make_chunker
 from labsupport.pipeline.embedding import Embedder, load_embedder
 from labsupport.pipeline.folder import document_files
 from labsupport.pipeline.index import DocumentRow, check_identity
-from labsupport.pipeline.sqlite_file import Replaceable, connect, sql_errors
+from labsupport.pipeline.sqlite_file import Replaceable, check_file
 from labsupport.pipeline.store import Store
 
 CORPUS, INDEX = "corpus", "index.sqlite"
@@ -48,7 +46,8 @@ def _fault(corpus: Path, index: Path) -> str | None:
     chunker, embedder = course_parts()
     with Store(index) as store:
         check_identity(store.meta(), chunker=chunker, embedder=embedder)
-        return _damage(index) or disagreement(corpus, store.documents())
+        check_file(index)
+        return disagreement(corpus, store.documents())
 
 
 def disagreement(corpus: Path, rows: list[DocumentRow]) -> str | None:
@@ -71,20 +70,3 @@ def disagreement(corpus: Path, rows: list[DocumentRow]) -> str | None:
 def document_hashes(corpus: Path) -> dict[str, str]:
     """SHA-256 of each document file by its path in the corpus."""
     return {name: hashlib.sha256(Path(path).read_bytes()).hexdigest() for name, path in document_files(corpus).items()}
-
-
-def _damage(index: Path) -> str | None:
-    """SQLite's own check of the file, and a count: every document has its chunks, every chunk its vector."""
-    with sql_errors(index), closing(connect(index)) as connection:
-        found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-        if found != "ok":
-            raise sqlite3.DatabaseError("malformed: " + " ".join(found.split()))
-        counts = connection.execute(
-            "SELECT (SELECT total(chunks) FROM documents), (SELECT count(*) FROM chunks), "
-            "(SELECT count(*) FROM vectors), (SELECT count(*) FROM keywords)"
-        ).fetchone()
-    return (
-        None
-        if len(set(counts)) == 1
-        else f"{index.name} is incomplete: not every passage has its vector and its words."
-    )

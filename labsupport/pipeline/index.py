@@ -109,6 +109,7 @@ class Engine(Protocol):
     memo: Path | None  # a file beside the index for what `ingest` remembers of the folder; None: nowhere
 
     def open(self) -> Index | None: ...  # None: there is none yet
+    def check(self) -> None: ...  # read all of it; LabError where it is damaged
     def writing(self, notify: Notify) -> AbstractContextManager[None]: ...  # one writer at a time; the others wait
     def rebuild(self, add: Sequence[Entry], meta: dict[str, str]) -> None: ...  # a new index takes the old one's place
     def untidy(self, index: Index) -> bool: ...  # is there something that `tidy` has to wipe?

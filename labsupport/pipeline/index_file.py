@@ -17,7 +17,7 @@ from filelock import FileLock, Timeout
 
 from . import LabError
 from .index import Entry, Notify
-from .sqlite_file import Replaceable, check_format, connect, look_at, sql_errors
+from .sqlite_file import Replaceable, check_file, check_format, connect, look_at, sql_errors
 from .store import Store
 
 WAIT_SECONDS = 600  # for another writer
@@ -37,6 +37,11 @@ class IndexFile:
     def open(self) -> Store | None:
         """The index, or None where there is none yet."""
         return None if look_at(self.path) == "none" else Store(self.path)
+
+    def check(self) -> None:
+        """Read every page of the file. Raises LabError where it is damaged."""
+        if look_at(self.path) != "none":
+            check_file(self.path)
 
     @contextmanager
     def writing(self, notify: Notify) -> Iterator[None]:

@@ -140,7 +140,7 @@ def _with_topic(text: str, history: Sequence[str]) -> str:
 
 
 def follows_up(question: str) -> bool:
-    """Does a question lean on the one before it: “and how long …”, a pronoun in a short question, no word of its own?"""
+    """Does a question lean on the one before it: “and how long …”, a pronoun in a short one, no word of its own?"""
     return _is_follow_up(clean(question)[0])
 
 

@@ -123,6 +123,23 @@ def sql_errors(path: Path) -> Iterator[None]:
                        "folder, then run the command again; what was stored is unchanged.") from error
 
 
+def check_file(path: Path) -> None:
+    """Read every page: SQLite's own check, and a count, for every document has its chunks, every chunk its vector.
+
+    Raises LabError.
+    """
+    with sql_errors(path), closing(connect(path)) as connection:
+        found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if found != "ok":
+            raise sqlite3.DatabaseError("malformed: " + " ".join(found.split()))
+        counts = connection.execute(
+            "SELECT (SELECT total(chunks) FROM documents), (SELECT count(*) FROM chunks), "
+            "(SELECT count(*) FROM vectors), (SELECT count(*) FROM keywords)").fetchone()
+    if len(set(counts)) != 1:
+        raise LabError(f"The index {path.as_posix()} is incomplete: not every passage has its vector and its words. "
+                       f"Build it anew with: {BUILD_ANEW}")
+
+
 def check_format(connection: sqlite3.Connection, path: Path) -> None:
     """Refuse tables that this program does not read."""
     found = connection.execute("PRAGMA user_version").fetchone()[0]

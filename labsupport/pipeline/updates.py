@@ -36,10 +36,11 @@ def ingest(corpus: Path | str, index: Path | str | Engine, embedder: Embedder | 
     """Bring the index up to date with `corpus`/documents and report what was done.
 
     `embedder` and `chunker` default to the course's own. `rebuild` makes a new index from nothing in place of the old;
-    `verify` reads every byte of every file; `allow_empty` lets an empty folder empty the index. `progress` is told what
-    is being done, how much of it and of how many. Raises LabError, the index untouched: files that cannot be read or
-    claim the same version (all of them listed), another chunker or model than the index was built with, an index that
-    cannot be written. A document whose text the model fails on keeps its earlier state and is in `Report.failed`.
+    `verify` reads every byte of every file and every page of the index; `allow_empty` lets an empty folder empty the
+    index. `progress` is told what is being done, how much of it and of how many. Raises LabError, the index untouched:
+    files that cannot be read or claim the same version (all of them listed), another chunker or model than the index
+    was built with, an index that cannot be written or is damaged. A document whose text the model fails on keeps its
+    earlier state and is in `Report.failed`.
     """
     return synchronise(corpus, index, embedder, chunker, rebuild=rebuild, verify=verify, allow_empty=allow_empty,
                        progress=progress)
@@ -55,6 +56,8 @@ def synchronise(corpus: Path | str, index: Path | str | Engine, embedder: Embedd
     embedder, chunker = _models(embedder, chunker)
     run = _Run(Path(corpus), engine, embedder, chunker, FileHashes(engine.memo, verify), allow_empty, keep_gone,
                notify=progress or (lambda *_: None))
+    if verify and not rebuild:
+        engine.check()
     if not rebuild and (report := run.look()):
         return report
     with engine.writing(run.wait):
