@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import math
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -19,8 +20,9 @@ import labsupport.pipeline.extractive as extractive
 from labsupport.pipeline.answering import Answer, Claim
 from labsupport.pipeline.ask import find
 from labsupport.pipeline.corpus import read_questions
-from labsupport.pipeline.extractive import ExtractiveAnswerer, Thresholds, thresholds
+from labsupport.pipeline.extractive import ExtractiveAnswerer, thresholds
 from labsupport.pipeline.index import Filters
+from labsupport.pipeline.rating import Unread
 from labsupport.pipeline.scoring import verdict
 from labsupport.pipeline.search import Retriever
 from labsupport.pipeline.store import Store
@@ -33,19 +35,24 @@ GRID = {
 
 
 class Quick(ExtractiveAnswerer):
-    """Rates the same sentences for the same question and weights only once."""
+    """Rates all sentences, and the same ones for the same question and weights only once."""
 
     def __init__(self, *models):
         super().__init__(*models)
         self.rated = {}
 
-    def rate(self, query, wanted, by_embedding=False):
+    def unread(self, query, wanted, by_embedding=False):
         limits = extractive.thresholds(self.embedder.name if by_embedding else self.reranker.name)
         chunks = tuple(dict.fromkeys(one.chunk.chunk_id for one in wanted))
         key = query.text, chunks, by_embedding, limits.passage_weight, limits.rule_bonus
         if key not in self.rated:
-            self.rated[key] = super().rate(query, wanted, by_embedding)
+            self.rated[key] = list(all_read(super().unread(query, wanted, by_embedding)))
         return self.rated[key]
+
+
+def all_read(candidates):
+    for one in candidates:
+        yield from all_read(one.read()) if isinstance(one, Unread) else [one]
 
 
 class Remembered:
@@ -106,7 +113,8 @@ def tune(answerer, asked, write) -> None:
             GRID["passage_weight"], GRID["rule_bonus"][kind], GRID["also_within"][kind]
         ):
             for floor in floors(kind):
-                current[name] = Thresholds(floor, within, weight, bonus)
+                current[name] = replace(current[name], abstain_below=floor, also_within=within, passage_weight=weight,
+                                        rule_bonus=bonus)
                 results.append((*run(answerer, asked, judged), current[name]))
         best = max(result[:3] for result in results)
         ties = [result[3] for result in results if result[:3] == best]
@@ -123,7 +131,9 @@ def tune(answerer, asked, write) -> None:
         if outcome in ("wrong", "abstained wrongly"):
             print(f"  {question.qid} {outcome} {missing or ''}")
     if write:
-        known = json.loads(path.read_text(encoding="utf-8")) | {name: vars(limits) for name, limits in chosen.items()}
+        known = json.loads(path.read_text(encoding="utf-8"))
+        known |= {name: {key: value for key, value in vars(limits).items() if value not in ("", math.inf)}
+                  for name, limits in chosen.items()}
         path.write_text(json.dumps(known, indent=2, ensure_ascii=False) + "\n", encoding="utf-8", newline="\n")
 
 

@@ -125,12 +125,12 @@ def test_choosing():
     limits = Thresholds(abstain_below=1.0, also_within=2.0, passage_weight=0, rule_bonus=0)
     best, near = rated(4, "Oil it daily."), rated(3, "Wipe it dry.")
     same, far = rated(3, "Oil it daily!"), rated(1.5, "No.")
-    assert choose([best, same, near, far], limits) == [best, near]
-    assert choose([far], limits) == [far]
-    assert choose([rated(0.9, "No.")], limits) == []
-    assert choose([], limits) == []
+    assert list(choose([best, same, near, far], limits)) == [best, near]
+    assert list(choose([far], limits)) == [far]
+    assert list(choose([rated(0.9, "No.")], limits)) == []
+    assert list(choose([], limits)) == []
     many = [rated(4 - place / 10, f"Number {word}.") for place, word in enumerate(["one", "two", "three", "four"])]
-    assert choose(many, limits) == many[:3]
+    assert list(choose(many, limits)) == many[:3]
 
 
 def test_the_thresholds_of_the_default_models_say_what_they_were_measured_on():

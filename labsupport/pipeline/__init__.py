@@ -3,7 +3,7 @@
 READING_ORDER = """
 folder front_matter corpus commonmark markdown fitting sections chunking weights embedding other_embedders index
 memory rows sqlite_file store index_file plan report updates naive running reranking glossary terms
-delivery_dates rewriting search narrowing context intents prompting answering sentences extractive replies
+delivery_dates rewriting search narrowing context intents prompting answering sentences rating extractive replies
 chat_client endpoint citations ask rendering recordings recorder replay auditing lifecycle scoring
 evidence_cases evidence_context evidence_report evidence evidence_faults evaluation costs
 """

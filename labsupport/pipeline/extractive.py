@@ -4,6 +4,8 @@ It invents nothing, for every claim is copied. What it cannot do is judge: it ab
 below a threshold. Thresholds belong to a model, so `extractive.json` keeps them under the model's name, with the
 questions they were tuned on (`benchmarks/tune_extractive.py`). What the reranker was not trained to read, a French
 question or passage, is rated as the first stage of the search does: by embedding and by the words shared.
+
+A sentence is said as soon as it is certain, before the next one is looked for; `rating.py` tells when that is.
 """
 
 from __future__ import annotations
@@ -11,26 +13,33 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
 from labsupport.pipeline import LabError
 from labsupport.pipeline.answering import NOTHING, Answer, Claim, StreamingAnswerer, in_words, timed
-from labsupport.pipeline.context import Context, estimate_tokens, word_set
-from labsupport.pipeline.embedding import fit_question, load_embedder
+from labsupport.pipeline.context import Context, estimate_tokens
+from labsupport.pipeline.embedding import load_embedder
 from labsupport.pipeline.intents import Intent
 from labsupport.pipeline.prompting import Prompt
+from labsupport.pipeline.rating import (
+    MOST_SENTENCES,
+    Rated,
+    Thresholds,
+    Unread,
+    by_first_stage,
+    by_reranker,
+    choose,
+    is_new,
+)
 from labsupport.pipeline.reranking import load_reranker
 from labsupport.pipeline.rewriting import Query, rewrite
 from labsupport.pipeline.sentences import Sentence, pictures, sentences
-from labsupport.pipeline.terms import content_words, fold, language_of, words
+from labsupport.pipeline.terms import language_of
 
-MOST_SENTENCES = 3
-SAME_WORDS = 0.75  # a sentence this close to one already chosen says nothing new
-_RULES = ("policy", "procedure")  # what sets a rule outranks what explains it
 # A sentence that speaks to a program instead of a reader. Leaving it out keeps answers readable; it is no protection,
 # which is that passages are data and every claim is checked.
 _TO_A_PROGRAM = re.compile(
@@ -38,17 +47,6 @@ _TO_A_PROGRAM = re.compile(
     r"|\b(?:AI|chat|language) (?:assistants?|models?|tools?|bots?)\b",
     re.IGNORECASE,
 )
-
-
-@dataclass(frozen=True)
-class Thresholds:
-    """Logits for a reranker; for an embedding model the mean of cosine and share of words, -0.5 to 1.0."""
-
-    abstain_below: float  # rating of the best sentence
-    also_within: float  # further sentences rated at most this much below the best
-    passage_weight: float  # share of the whole passage's rating in that of its sentences
-    rule_bonus: float  # added to sentences of policies and procedures
-    measured: str = ""
 
 
 @cache
@@ -62,14 +60,6 @@ def thresholds(model: str) -> Thresholds:
             f"measure them with: python benchmarks/tune_extractive.py {model}"
         )
     return Thresholds(**known[model])
-
-
-@dataclass(frozen=True)
-class Rated:
-    """A sentence and its rating by `model`."""
-
-    sentence: Sentence
-    score: float
 
 
 class ExtractiveAnswerer(StreamingAnswerer):
@@ -86,36 +76,55 @@ class ExtractiveAnswerer(StreamingAnswerer):
         self, question: str, context: Context, *, prompt: Prompt | None = None, intent: Intent | None = None
     ) -> Iterator[str | Answer]:
         started = time.perf_counter()
-        chosen, notes = self.select(question, context)
-        if chosen:
-            text = " ".join(rated.sentence.readable for rated in chosen)
-            if intent is not None and intent.posture == "pointing":
-                text = "\n\n".join([text, *pictures(chosen[0].sentence.chunk)[:1]])
-        else:
-            text = NOTHING[language_of(question)]
-        yield from in_words(text)
+        chosen: list[Rated] = []
+        notes: list[str] = []
+
+        def parts() -> Iterator[str]:
+            # Each sentence is said before the next one is looked for.
+            for rated in self._choose(question, context, notes):
+                yield f" {rated.sentence.readable}" if chosen else rated.sentence.readable
+                chosen.append(rated)
+            if not chosen:
+                yield NOTHING[language_of(question)]
+            elif intent is not None and intent.posture == "pointing":
+                yield from (f"\n\n{picture}" for picture in pictures(chosen[0].sentence.chunk)[:1])
+
+        text = ""
+        for piece in _in_words(parts()):
+            text += piece
+            yield piece
         claims = tuple(Claim(rated.sentence.text, (rated.sentence.chunk.chunk_id,)) for rated in chosen)
         sizes = {"tokens_in": estimate_tokens(question) + context.tokens, "tokens_out": estimate_tokens(text)}
-        answer = Answer(bool(chosen), text, claims, model=self.model, notes=(*notes, "tokens are estimates"), **sizes)
-        yield timed(answer, started)
+        told = (*dict.fromkeys(notes), "tokens are estimates")
+        yield timed(Answer(bool(chosen), text, claims, model=self.model, notes=told, **sizes), started)
 
     def select(self, question: str, context: Context) -> tuple[list[Rated], list[str]]:
         """The sentences to answer with, none to abstain, and notes on how they were rated."""
+        notes: list[str] = []
+        chosen = list(self._choose(question, context, notes))
+        return chosen, list(dict.fromkeys(notes))
+
+    def _choose(self, question: str, context: Context, notes: list[str]) -> Iterator[Rated]:
+        """The sentences one by one, as soon as each is certain. `notes` grows on the way."""
         found = [one for chunk in context.kept for one in sentences(chunk)]
         wanted = [one for one in found if not _TO_A_PROGRAM.search(one.text)]
-        notes = []
         if len(wanted) < len(found):
             notes.append(f"{len(found) - len(wanted)} sentence(s) left out that speak to a program, not to a reader")
         parts = rewrite(question).queries
         chosen: list[Rated] = []
         for part in parts:
-            some = self._part(part, wanted, notes)
-            if not some:
+            answered = False
+            for rated in islice(self._choose_for(part, wanted, notes), MOST_SENTENCES + 1 - len(parts)):
+                answered = True
+                if is_new(rated, chosen):
+                    chosen.append(rated)
+                    yield rated
+                if len(chosen) == MOST_SENTENCES:
+                    return
+            if not answered:
                 notes.append(f"no passage answers: {part.text}")
-            chosen = _without_repeats([*chosen, *some[: MOST_SENTENCES + 1 - len(parts)]])
-        return chosen[:MOST_SENTENCES], list(dict.fromkeys(notes))
 
-    def _part(self, query: Query, wanted: Sequence[Sentence], notes: list[str]) -> list[Rated]:
+    def _choose_for(self, query: Query, wanted: Sequence[Sentence], notes: list[str]) -> Iterator[Rated]:
         """The sentences for one part of the question. Passages in its own language go first, untranslated."""
         languages = set(self.reranker.languages)
         known = query.language in languages or bool(query.translated)
@@ -127,68 +136,48 @@ class ExtractiveAnswerer(StreamingAnswerer):
             if by_embedding:
                 read = ", ".join(sorted(languages))
                 notes.append(f"rated by words and {self.embedder.name}: the reranker reads {read} only")
-            limits = thresholds(self.embedder.name if by_embedding else self.reranker.name)
-            if chosen := choose(self.rate(query, pool, by_embedding), limits):
-                return chosen
-        return []
+            answered = False
+            for rated in choose(self.unread(query, pool, by_embedding), self._limits(by_embedding)):
+                answered = True
+                yield rated
+            if answered:
+                return
 
-    def rate(self, query: Query, wanted: Sequence[Sentence], by_embedding: bool = False) -> list[Rated]:
-        """`wanted` rated by the reranker or as the first stage does, best first; equal ones in passage order.
+    def unread(self, query: Query, wanted: Sequence[Sentence], by_embedding: bool = False) -> Iterator[Unread | Rated]:
+        """`wanted`, passage by passage, to be rated by the reranker or as the first stage of the search does.
 
         A passage in the other language is rated against the translated question, where there is a translation.
         """
-        score = self._first_stage if by_embedding else self.reranker.score
-        limits = thresholds(self.embedder.name if by_embedding else self.reranker.name)
-        ratings = []
+        limits, numbers = self._limits(by_embedding), count()
         for language in dict.fromkeys(one.chunk.language for one in wanted):
             asked = query.text if language == query.language else query.translated or query.text
-            some = [one for one in wanted if one.chunk.language == language]
-            chunks = list({one.chunk.chunk_id: one.chunk for one in some}.values())
-            whole = dict(zip([chunk.chunk_id for chunk in chunks], score(asked, [c.text for c in chunks]), strict=True))
-            for one, own in zip(some, score(asked, [one.in_context for one in some]), strict=True):
-                share = limits.passage_weight
-                mixed = (float(own) + share * float(whole[one.chunk.chunk_id])) / (1 + share)
-                ratings.append(Rated(one, mixed + (limits.rule_bonus if one.chunk.doc_type in _RULES else 0.0)))
-        return sorted(ratings, key=lambda rated: -rated.score)
+            passages: dict[str, list[Sentence]] = {}
+            for one in wanted:
+                if one.chunk.language == language:
+                    passages.setdefault(one.chunk.chunk_id, []).append(one)
+            numbered = list(zip(numbers, passages.values(), strict=False))
+            if by_embedding:
+                yield from by_first_stage(self.embedder, limits, asked, numbered)
+            else:
+                yield from by_reranker(self.reranker, limits, asked, numbered)
+
+    def _limits(self, by_embedding: bool) -> Thresholds:
+        return thresholds(self.embedder.name if by_embedding else self.reranker.name)
 
     @property
     def embedder(self) -> Any:
         self._embedder = self._embedder or load_embedder()
         return self._embedder
 
-    def _first_stage(self, question: str, texts: Sequence[str]) -> list[float]:
-        """What a search goes by before reranking: the mean of the cosine and the share of the question's words."""
-        asked, _ = fit_question(self.embedder, question)
-        cosines = self.embedder.embed(texts) @ self.embedder.embed([asked], query=True)[0]
-        wanted = {_stem(word) for word in content_words(question)}
-        shares = [len(wanted & {_stem(word) for word in words(text)}) / max(1, len(wanted)) for text in texts]
-        return [(float(cosine) + share) / 2 for cosine, share in zip(cosines, shares, strict=True)]
 
-
-def choose(ratings: Sequence[Rated], limits: Thresholds, most: int = MOST_SENTENCES) -> list[Rated]:
-    """The best sentence, and up to two more that rate nearly as well and say something else. [] to abstain."""
-    if not ratings or ratings[0].score < limits.abstain_below:
-        return []
-    floor = max(ratings[0].score - limits.also_within, limits.abstain_below)
-    return _without_repeats([rated for rated in ratings if rated.score >= floor])[:most]
-
-
-def _without_repeats(ratings: Sequence[Rated]) -> list[Rated]:
-    kept: list[Rated] = []
-    for rated in ratings:
-        if all(_overlap(rated.sentence.text, other.sentence.text) < SAME_WORDS for other in kept):
-            kept.append(rated)
-    return kept
-
-
-def _stem(word: str) -> str:
-    """The first five letters, accents off: "vend" and "vendez" still differ, "extension" and "extensions" do not."""
-    return fold(word)[:5]
-
-
-def _overlap(a: str, b: str) -> float:
-    words_a, words_b = word_set(a), word_set(b)
-    return len(words_a & words_b) / max(1, min(len(words_a), len(words_b)))
+def _in_words(parts: Iterable[str]) -> Iterator[str]:
+    """`in_words` of the parts joined, as they come: the last word waits, for a space may belong to it."""
+    rest = ""
+    for part in parts:
+        *whole, rest = [*in_words(rest + part)] or [""]
+        yield from whole
+    if rest:
+        yield rest
 
 
 def make_answerer(reranker: Any = None, embedder: Any = None, **_: Any) -> ExtractiveAnswerer:
