@@ -48,13 +48,15 @@ def ask(
     from labsupport.pipeline.ask import ASK_METHODS, DEFAULT_BUDGET, DEFAULT_K, find
     from labsupport.pipeline.ask import ask as run_ask
     from labsupport.pipeline.rendering import render_asked
+    from labsupport.pipeline.reranking import load_reranker
     from labsupport.pipeline.search import Retriever
+    from labsupport.service.remembering import RememberingReranker
 
     one_of("method", method, ASK_METHODS)
     known = course_question(corpus, question)
     named = answerer or default_answerer(known is not None)
     with open_index(index) as store:
-        retriever = Retriever(store)
+        retriever = Retriever(store, reranker=RememberingReranker(load_reranker()))
         if known and named.startswith("replay") and not prompt:
             if as_of or (k, budget) != (DEFAULT_K, DEFAULT_BUDGET):
                 raise LabError("A recorded answer has its own date and passages; name an --answerer to ask anew with "

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from desk import WordReranker
+from desk import WordReranker, WordVectors, build_desk
 
-from labsupport.service.remembering import RememberingReranker
+from labsupport.pipeline.store import Store
+from labsupport.service.remembering import RememberingEmbedder, RememberingReranker
 
 TOOL = Path(__file__).parent.parent / "benchmarks" / "service.py"
 
@@ -46,3 +47,30 @@ def test_a_passage_is_read_once_for_a_question_and_scores_stay_as_they_are():
     remembering.score("another question", [*texts, "more", "and more"])
     assert (counting.read, remembering.remembered) == (8, 5)
     assert remembering.score("nothing", []).shape == (0,)
+
+
+def test_a_passage_of_the_index_is_not_embedded_again_and_vectors_stay_as_they_are(tmp_path):
+    class Counting(WordVectors):
+        read = ()
+
+        def embed(self, texts, *, query=False, progress=None):
+            self.read = (*self.read, *texts)
+            return super().embed(texts, query=query)
+
+    _, index = build_desk(tmp_path)
+    counting = Counting()
+    with Store(index) as store:
+        remembering = RememberingEmbedder(counting, store, texts=2)
+        passage = store.all_chunks()[0].text
+        texts = [passage, "the deposit", "a tiller", "the deposit"]
+        for _ in range(2):
+            vectors = remembering.embed(texts)
+            assert vectors.dtype == np.float32
+            assert vectors.tolist() == WordVectors().embed(texts).tolist()
+        assert counting.read == ("the deposit", "a tiller")
+        remembering.embed(["rates"])
+        assert remembering.remembered == 2
+        assert remembering.embed([passage], query=True).tolist() == WordVectors().embed([passage]).tolist()
+        assert counting.read[2:] == ("rates", passage), "a question is none of the index's texts"
+        assert remembering.embed([]).shape == (0, remembering.dimensions)
+        assert (remembering.name, remembering.count_tokens("two words")) == ("word-vectors", 2)

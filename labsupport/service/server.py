@@ -29,7 +29,7 @@ def serve(
         from labsupport.service.access import Tokens
         from labsupport.service.app import create_app
         from labsupport.service.assistant import Assistant
-        from labsupport.service.remembering import RememberingReranker
+        from labsupport.service.remembering import RememberingEmbedder, RememberingReranker
         from labsupport.service.web_server import Server
     except ModuleNotFoundError as error:
         raise LabError(MISSING.format(error.name)) from None
@@ -44,7 +44,8 @@ def serve(
     name = answerer or ("endpoint" if os.environ.get("LAB_ENDPOINT_URL") else "extractive")
     print("Loading the models …", flush=True)
     retriever.embedder.embed(["warm-up"], query=True)  # the first caller should not wait for it
-    assistant = Assistant(retriever, load_answerer(name, reranker=retriever.reranker, embedder=retriever.embedder),
+    remembering = RememberingEmbedder(retriever.embedder, store)
+    assistant = Assistant(retriever, load_answerer(name, reranker=retriever.reranker, embedder=remembering),
                           method or DEFAULT_METHOD)
     shown = f"[{host}]" if ":" in host else host
     hosts = (*LOOPBACK[:2], "[::1]", shown, *names)
