@@ -79,7 +79,7 @@ def test_six_places_after_each_kind_of_sync(copy, embedder):
         assert found(six_places(sought, copy.corpus, copy.index, stale)) == [False, False, False, True, None, True]
         places = six_places(sought, copy.corpus, copy.index, careful)
         assert found(places) == [False, False, False, False, None, True]
-        assert [place.detail for place in places[1:4:2]] == ["0 document, 0 chunks",
+        assert [place.detail for place in places[1:4:2]] == ["0 documents, 0 chunks",
                                                              f"process {careful.pid} finds 0 chunks"]
     assert found(six_places(sought, copy.corpus, copy.index))[3] is None
     inventory = copy.corpus / "inventory.csv"

@@ -71,15 +71,19 @@ def six_places(sought: Trace, corpus: Path | str, index: Path | str,
         any_vector = next(iter(store.vectors([chunk.chunk_id for chunk in store.all_chunks()[:1]]).values()), None)
     places = [
         _folder(sought, corpus),
-        Place("documents and chunks tables", bool(rows or stored), f"{len(rows)} document, {len(stored)} chunks"),
+        Place("documents and chunks tables", bool(rows or stored), f"{_several(len(rows), 'document')}, {_several(len(stored), 'chunk')}"),
         Place("keyword index and stored vectors", bool(by_word or vectors),
-              f"{len(by_word)} chunks by their words, {len(vectors)} vectors")]
+              f"{_several(len(by_word), 'chunk')} by words, {_several(len(vectors), 'vector')}")]
     if process is None or any_vector is None:
         places.append(Place("memory of a running process", None, "no process to ask"))
     else:
         held = process.holds(sought.ids, any_vector)
-        places.append(Place("memory of a running process", held > 0, f"process {process.pid} finds {held} chunks"))
+        places.append(Place("memory of a running process", held > 0, f"process {process.pid} finds {_several(held, 'chunk')}"))
     return [*places, _recorded(sought, corpus), _inventory(sought, corpus)]
+
+
+def _several(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _words(chunk: Chunk) -> Sequence[str]:
