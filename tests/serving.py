@@ -21,6 +21,9 @@ from labsupport.service.web_server import Server
 DEPOSIT = "What is the deposit for a hired tiller?"
 TODAY = "2026-08-01"
 PLENTY = {"per_minute": 100_000}
+# Limits under which an answer ends for no reason but the one tested.
+ENDLESS = {"events": 10**9, "answering": 10.0**6, "age": 10.0**6}
+AT_MOST = 60  # seconds; only a guard against hanging, so far more than a slow machine needs
 
 
 class Scripted(StreamingAnswerer):
@@ -35,18 +38,19 @@ class Scripted(StreamingAnswerer):
         self.on_stream = None
 
     def stream(self, question, context, *, prompt=None, intent=None):
+        pieces = self.pieces
         self.began += 1
         try:
             if self.on_stream:
                 self.on_stream(question)
-            for piece in self.pieces:
+            for piece in pieces:
                 if piece is None:
-                    self.go_on.wait(20)
+                    self.go_on.wait(2 * AT_MOST)
                     continue
                 time.sleep(self.pause)
                 self.said += 1
                 yield piece
-            text = "".join(piece for piece in self.pieces if piece)
+            text = "".join(piece for piece in pieces if piece)
             claims = (Claim(text, context.ids[:1]),) if context.ids else ()
             yield Answer(bool(claims), text, claims, self.model)
         finally:
@@ -77,7 +81,7 @@ class Service:
         self.thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]})
         self.thread.start()
         wait_until(lambda: self._server.started)
-        self.client = httpx.Client(base_url=self.address, timeout=20)
+        self.client = httpx.Client(base_url=self.address, timeout=AT_MOST)
 
     def token(self, name="ann", audience="staff"):
         return {"Authorization": f"Bearer {self.tokens[name, audience]}"}
@@ -105,7 +109,7 @@ class Service:
     def stop(self):
         self.client.close()
         self._server.should_exit = True
-        self.thread.join(20)
+        self.thread.join(AT_MOST)
         assert not self.thread.is_alive()
 
 
@@ -161,7 +165,7 @@ def text_of(found):
     return "".join(data["text"] for _, name, data in found if name == "token")
 
 
-def wait_until(true, seconds=10):
+def wait_until(true, seconds=AT_MOST):
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, "it did not come about in time"
