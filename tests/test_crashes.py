@@ -27,7 +27,7 @@ import sys, time
 from labsupport.pipeline.index_file import IndexFile
 with IndexFile(sys.argv[1]).writing(print):
     print("held", flush=True)
-    time.sleep(60)
+    time.sleep(3600)  # longer than any test; it is killed
 """
 
 
@@ -78,9 +78,12 @@ def test_who_waits_says_for_whom_and_a_killed_holder_does_not_block(corpus, embe
             said.append(what)
             getattr(holder, end)()
 
-        with Store(index) as reader:  # nobody else has to wait
-            assert len(reader.keyword(["care"], Filters(), 9)) == 2
-        report = ingest(corpus, index, embedder, progress=progress)
+        try:
+            with Store(index) as reader:  # nobody else has to wait
+                assert len(reader.keyword(["care"], Filters(), 9)) == 2
+            report = ingest(corpus, index, embedder, progress=progress)
+        finally:
+            holder.kill()
     assert said[0] == f"Another ingest is running (process {holder.pid}); waiting for it to finish"
     assert report.notes == (f"Another ingest is running (process {holder.pid}); waited for it to finish",)
     assert report.added == ("documents/pump.md",)

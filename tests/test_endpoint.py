@@ -18,6 +18,7 @@ from labsupport.pipeline.prompting import build_prompt
 
 CONTEXT = assemble(StructureChunker(count_tokens).chunk(document("# Hedge trimmers\n\nReturn them in 30 days.\n")))
 KEY = "sk-garden-secret-42"
+AT_MOST = 60  # seconds; only a guard against hanging, so far more than a slow machine needs
 REPLY = {
     "answerable": True,
     "answer": "Reçu 🪴: “30 days” – go to C:\\returns.",
@@ -111,7 +112,7 @@ def serve():
 
 
 def answerer(server, **options):
-    return EndpointAnswerer(server.url, "garden-1", KEY, **{"timeout": 2.0, "backoff": 0.01, **options})
+    return EndpointAnswerer(server.url, "garden-1", KEY, **{"timeout": AT_MOST, "backoff": 0.01, **options})
 
 
 def ask(who):
@@ -135,22 +136,37 @@ def test_the_answer_streams_and_its_pieces_are_the_answer(serve):
 
 
 def test_text_arrives_before_the_reply_is_finished(serve):
-    server = serve(streamed(pause=0.02))
+    def never_finished(handler):
+        handler.start()
+        handler.text(json.dumps(REPLY)[:60])
+        while True:  # until the client is gone
+            handler.wfile.write(b": still here\n\n")
+            time.sleep(0.02)
+
+    server = serve(never_finished)
     with closing(answerer(server).stream("How long?", CONTEXT)) as pieces:
         first = next(piece for piece in pieces if piece)
         assert REPLY["answer"].startswith(first)
         assert not server.gone.is_set()
-    assert server.gone.wait(5), "closing the stream must close the connection"
+    assert server.gone.wait(AT_MOST), "closing the stream must close the connection"
 
 
 def test_waiting_can_be_broken_off(serve):
-    server = serve(lambda handler: time.sleep(3) or streamed()(handler))
-    before, started = threading.active_count(), time.monotonic()
-    with closing(answerer(server, timeout=10).stream("How long?", CONTEXT)) as pieces:
+    hold, answered = threading.Event(), threading.Event()
+
+    def slow(handler):
+        hold.wait(AT_MOST)
+        answered.set()
+        streamed()(handler)
+
+    server = serve(slow)
+    before = threading.active_count()
+    with closing(answerer(server, timeout=10 * AT_MOST).stream("How long?", CONTEXT)) as pieces:
         assert next(pieces) == ""
-    assert time.monotonic() - started < 2
+    assert not answered.is_set(), "who breaks off does not wait for the answer"
     assert not [thread for thread in threading.enumerate() if thread.name == "chat endpoint"]
-    assert threading.active_count() <= before + 1  # the server's own thread still sleeps
+    assert threading.active_count() <= before + 1  # the server's own thread still waits
+    hold.set()
 
 
 def test_without_passages_the_model_is_not_asked(serve):
@@ -224,13 +240,16 @@ def test_password_in_the_url_is_not_shown():
 
 
 def test_a_silent_server_is_given_up(serve):
+    hold = threading.Event()
+
     def hang(handler):
         handler.start()
         handler.text('{"answerable": true, "answer": "Thir')
-        time.sleep(2)
+        hold.wait(AT_MOST)
 
     with pytest.raises(LabError, match="silent for 0.3 seconds"):
         ask(answerer(serve(hang), timeout=0.3))
+    hold.set()
 
 
 def test_a_reply_without_end_is_given_up(serve):

@@ -33,7 +33,7 @@ def service(tmp_path_factory):
 def small(tmp_path):
     """A service with an answerer that waits, and limits that are reached at once."""
     answerer = Scripted(("a ", None, "b "))
-    limits = {"workers": 1, "waiting": 1, "body": 500, "question": 40, "reading": 0.3, "listeners": 1, "streams": 2}
+    limits = {"workers": 1, "waiting": 1, "body": 500, "question": 40, "listeners": 1, "streams": 2}
     with serving(tmp_path, answerer, limits) as running:
         yield running
         answerer.go_on.set()
@@ -177,10 +177,15 @@ def test_sizes(small):
             yield b"x" * 100
 
     assert "larger than 500 bytes" in error(small.client.post("/conversations", content=parts()), 413)
-    with socket.create_connection(("127.0.0.1", small.port)) as connection:  # announces a body and does not send it
+
+
+def test_a_body_that_is_announced_and_does_not_come_is_not_waited_for(tmp_path):
+    with (
+        serving(tmp_path, limits={"reading": 0.3}) as service,
+        socket.create_connection(("127.0.0.1", service.port)) as connection,
+    ):
         connection.sendall(b"POST /conversations HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\n{")
-        answer = connection.recv(4096)
-        assert answer.startswith(b"HTTP/1.1 408")
+        assert connection.recv(4096).startswith(b"HTTP/1.1 408")
 
 
 @pytest.mark.parametrize(("body", "told"), [

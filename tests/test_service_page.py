@@ -3,12 +3,13 @@
 import os
 import re
 import shutil
+from itertools import chain, repeat
 from pathlib import Path
 
 import pytest
 from browser import chromium_path, start_browser
 from desk import build_desk
-from serving import Recited, Scripted, serving, wait_until
+from serving import AT_MOST, ENDLESS, Recited, Scripted, serving, wait_until
 
 pytestmark = pytest.mark.browser
 SCREENS = Path(__file__).parents[1] / "corpus" / "screens"
@@ -56,7 +57,7 @@ def visit(browser):
         context = browser.new_context(**options)
         open_ones.append(context)
         page = context.new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(1000 * AT_MOST)
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("console", lambda said: problems.append(said.text) if said.type == "error" else None)
         page.goto(service.address)
@@ -125,14 +126,13 @@ def test_text_stays_text(serve, visit):
 
 
 def test_stop_leaves_the_answer_and_the_next_question_is_answered(serve, visit):
-    answerer = Scripted(("one ", *["more "] * 400), pause=0.02)
-    page = visit(serve(answerer))
+    answerer = Scripted(chain(["one "], repeat("more ")), pause=0.02)  # it stops for no other reason
+    page = visit(serve(answerer, ENDLESS))
     ask(page)
     page.locator(".answer").filter(has_text="one").wait_for()
     page.get_by_role("button", name="Stop").press("Enter")
     done(page, "Stopped")
     wait_until(lambda: answerer.ended == 1)
-    assert answerer.said < 400
     answerer.pieces = ("short",)
     ask(page)
     done(page)
@@ -166,7 +166,7 @@ def test_a_staff_token_and_a_date_are_sent(serve, visit):
 
 def test_a_broken_connection_is_taken_up_again(serve, visit):
     answerer = Scripted(("one ", "two ", None, "three"))
-    page = visit(serve(answerer, {"alone": 8.0}))
+    page = visit(serve(answerer, ENDLESS | {"alone": 6000.0}))
     cut = {"left": 1}
 
     def once(route):

@@ -11,7 +11,7 @@ import httpx
 import pytest
 from desk import DOCUMENTS
 from garden import write
-from serving import DEPOSIT, events, names, text_of
+from serving import AT_MOST, DEPOSIT, events, names, text_of
 
 from labsupport.cli import run
 from labsupport.pipeline import LabError
@@ -56,7 +56,7 @@ def test_serve_answers_and_a_signal_ends_it_in_good_order(tmp_path):
                                encoding="utf-8", stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:
         address = next(found[0] for line in service.stdout if (found := re.findall(r"http://127\.0\.0\.1:\d+", line)))
-        with httpx.Client(base_url=address, timeout=60) as client:
+        with httpx.Client(base_url=address, timeout=5 * AT_MOST) as client:
             asked = {"question": DEPOSIT, "as_of": "2026-08-01"}
             found = events(client.get(f"/conversations/{submit(client, asked)}/stream").content)
             assert names(found)[-1] == "done"
@@ -65,7 +65,7 @@ def test_serve_answers_and_a_signal_ends_it_in_good_order(tmp_path):
             with client.stream("GET", f"/conversations/{submit(client, asked | {'as_of': None})}/stream") as response:
                 service.send_signal(signal.SIGTERM)
                 assert names(events(b"".join(response.iter_raw())))[-1] in ("done", "error")
-        assert service.wait(20) in (0, -signal.SIGTERM, 128 + signal.SIGTERM)
+        assert service.wait(AT_MOST) in (0, -signal.SIGTERM, 128 + signal.SIGTERM)
         log = service.stdout.read()
         assert f"asked: {len(DEPOSIT)} characters by the public" in log
         assert "tiller" not in log
