@@ -2,7 +2,12 @@ from itertools import count
 
 import pytest
 from fakes import FakeEmbedder
+from hypothesis import settings
 from postgres_server import pg_server  # noqa: F401  a fixture
+
+# Hypothesis gives each example 200 ms and calls a slower one a failure; on a busy machine any may be slower.
+settings.register_profile("untimed", settings(), deadline=None)
+settings.load_profile("untimed")
 
 
 @pytest.fixture
