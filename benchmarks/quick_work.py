@@ -1,10 +1,14 @@
 """What should take no time: reading and cutting documents, and whole commands that load no model.
 
-    python benchmarks/quick_work.py        the least of five runs each, in seconds
+    python benchmarks/quick_work.py                  the least of five runs each, in seconds
+    python benchmarks/quick_work.py --notebooks      all eight notebooks, run from top to bottom once, in seconds
 """
 
+import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,12 +30,26 @@ def least(work: Callable[[], object], times: int = 5) -> float:
     return min(seconds)
 
 
-def command(*arguments: str) -> Callable[[], object]:
+def command(*arguments: str, home: str = "") -> Callable[[], object]:
     line = [sys.executable, "-m", "labsupport", *arguments]
-    return lambda: subprocess.run(line, cwd=ROOT, check=True, capture_output=True)
+    env = os.environ | {"LAB_HOME": home or os.environ.get("LAB_HOME", "")}
+    return lambda: subprocess.run(line, cwd=ROOT, env=env, check=True, capture_output=True)
+
+
+def notebooks() -> None:
+    """On copies: nothing that is committed changes."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "notebooks"
+        shutil.copytree(ROOT / "notebooks", copy, ignore=shutil.ignore_patterns(".*"))
+        began = time.perf_counter()
+        subprocess.run([sys.executable, copy / "execute.py"], check=True, capture_output=True)
+        print(f"{time.perf_counter() - began:8.1f}  all notebooks, run from top to bottom with nothing answered")
 
 
 def main() -> None:
+    if "--notebooks" in sys.argv[1:]:
+        return notebooks()
+    home = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
     chunker = StructureChunker(load_embedder().count_tokens)
     documents = read_documents(ROOT / "corpus")
     long = replace(documents[0], source="# Long\n\n" + "Wear gloves when you clean it. " * 10_000)
@@ -41,9 +59,12 @@ def main() -> None:
         "the same in windows of 50 words, 49 repeated": lambda: FixedChunker(50, 49).chunk(long),
         "python -m labsupport evidence": command("evidence"),
         "python -m labsupport --help": command("--help"),
+        "python -m labsupport snapshot restore end-of-m03":
+            command("snapshot", "restore", "end-of-m03", home=home.name),
     }
     for name, run in work.items():
         print(f"{least(run):8.3f}  {name}")
+    home.cleanup()
 
 
 if __name__ == "__main__":

@@ -109,13 +109,11 @@ def test_a_restored_index_is_the_index_that_ingest_makes(tmp_path, monkeypatch):
         "0 added, 0 updated, 36 unchanged, 0 removed | chunks: +0 -0")
 
 
-def test_restoring_needs_no_model_and_takes_seconds(lab_home):
-    code = ("import sys, time; start = time.monotonic(); from labsupport.lab import snapshots; "
-            "snapshots.restore('end-of-m03'); print(time.monotonic() - start); "
+def test_restoring_needs_no_model(lab_home):
+    code = ("import sys; from labsupport.lab import snapshots; snapshots.restore('end-of-m03'); "
             "print([name for name in ('torch', 'sentence_transformers', 'onnxruntime') if name in sys.modules])")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    seconds, heavy = done.stdout.splitlines()
-    assert heavy == "[]" and float(seconds) < 5
+    assert done.stdout == "[]\n"
 
 
 def test_module_6_leaves_its_edit():

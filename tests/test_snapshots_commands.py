@@ -1,7 +1,6 @@
 """`snapshot restore` and `undo` as a learner and an instructor type them, from every state a workspace can be in."""
 
 import json
-import time
 
 import pytest
 from disk import tree
@@ -54,10 +53,8 @@ def test_from_any_state_to_module_4_and_back_byte_for_byte(state, lab_home, said
     lab.close()
     STATES[state](lab.folder)
     before = tree(lab.folder)
-    start = time.monotonic()
     assert said("restore", "end-of-m03") == (
         0, "end-of-m03 is now the workspace ws-0002; ws-0001 is kept, `snapshot undo` goes back to it")
-    assert time.monotonic() - start < 5
     lab = open_module("04")
     assert capsys.readouterr().out == "Module 4 opens from your own workspace (ws-0002).\n"
     assert fault_of(lab.folder) is None and len(lab.store.all_chunks()) == 185

@@ -71,14 +71,16 @@ def six_places(sought: Trace, corpus: Path | str, index: Path | str,
         any_vector = next(iter(store.vectors([chunk.chunk_id for chunk in store.all_chunks()[:1]]).values()), None)
     places = [
         _folder(sought, corpus),
-        Place("documents and chunks tables", bool(rows or stored), f"{_several(len(rows), 'document')}, {_several(len(stored), 'chunk')}"),
+        Place("documents and chunks tables", bool(rows or stored),
+              f"{_several(len(rows), 'document')}, {_several(len(stored), 'chunk')}"),
         Place("keyword index and stored vectors", bool(by_word or vectors),
               f"{_several(len(by_word), 'chunk')} by words, {_several(len(vectors), 'vector')}")]
     if process is None or any_vector is None:
         places.append(Place("memory of a running process", None, "no process to ask"))
     else:
         held = process.holds(sought.ids, any_vector)
-        places.append(Place("memory of a running process", held > 0, f"process {process.pid} finds {_several(held, 'chunk')}"))
+        places.append(Place("memory of a running process", held > 0,
+                            f"process {process.pid} finds {_several(held, 'chunk')}"))
     return [*places, _recorded(sought, corpus), _inventory(sought, corpus)]
 
 
