@@ -95,7 +95,7 @@ EXERCISES = (
         title="Not for customers",
         prompt="Q51 asks about the staff discount, and staff may see everything. Collect the documents that a customer "
         "must not see. Each passage knows its `audience`, which is `\"public\"` or `\"staff\"`.",
-        stub='found = lab.search("Q51", method="hybrid")\n'
+        stub='found = lab.search("Q51", method="hybrid")  # without the reranker: module 3\n'
         'hidden = {one.chunk.label for one in found if ____}\ncheck("0.3", hidden)',
         solution='one.chunk.audience == "staff"',
         wrong=('one.chunk.audience == "public"', "True", 'one.chunk.doc_type == "policy"', "one.rank < 3"),
