@@ -45,7 +45,7 @@ lab: $(VENV)/.lab
 	@echo "==> Indexing the corpus"
 	@$(BIN)/python -m labsupport ingest
 	@echo "==> Opening JupyterLab at notebooks/00_start_here.ipynb (stop it with Ctrl-C)"
-	@$(BIN)/python -m jupyter lab $(ROOT_FLAG) $(SCREEN_FLAG) notebooks/00_start_here.ipynb
+	@$(BIN)/python -m jupyterlab $(ROOT_FLAG) $(SCREEN_FLAG) notebooks/00_start_here.ipynb
 
 test: $(VENV)/.dev
 	@echo "==> Checking the style of the code"

@@ -225,7 +225,10 @@ def test_the_safe_reader_runs_nothing(tmp_path, monkeypatch):
 
 def test_a_file_that_cannot_be_opened_is_a_fault(tmp_path):
     (tmp_path / "documents").mkdir()
-    (tmp_path / "documents" / "gone.md").symlink_to(tmp_path / "nowhere.md")
+    try:
+        (tmp_path / "documents" / "gone.md").symlink_to(tmp_path / "nowhere.md")
+    except OSError:
+        pytest.skip("this account may not make links")
     with pytest.raises(CorpusError, match="documents/gone.md: cannot be read"):
         read_documents(tmp_path)
 

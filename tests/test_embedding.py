@@ -3,12 +3,14 @@ import sys
 
 import numpy as np
 import pytest
+from desk import build_desk
 from hypothesis import given
 from hypothesis import strategies as st
 
 from labsupport.pipeline import LabError, embedding, weights
 from labsupport.pipeline.embedding import QUERY_CACHE, MiniLM, fit_question, load_embedder
 from labsupport.pipeline.other_embedders import NamedModel
+from labsupport.pipeline.updates import ingest
 
 SENTENCES = [
     "Drain the water from the pump before the first frost.",
@@ -186,3 +188,26 @@ def test_multilingual_e5_finds_an_english_passage_for_a_french_question():
     question = model.embed(["Où ranger la machine en hiver ?"], query=True)[0]
     assert (passages @ question).argmax() == 0
     assert model.count_tokens("Store the machine") > 3
+
+
+class Broken:
+    """An import that fails as on a Windows without the C++ runtime."""
+
+    def __init__(self, name):
+        self.name, self.asked = name, 0
+
+    def find_spec(self, name, path=None, target=None):
+        if name == self.name:
+            self.asked += 1
+            raise OSError("[WinError 126] the module could not be found")
+
+
+def test_a_package_that_is_there_and_cannot_be_loaded_is_no_missing_package(tmp_path, monkeypatch):
+    broken = Broken("torch")
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    monkeypatch.setattr(sys, "meta_path", [broken, *sys.meta_path])
+    build_desk(tmp_path)
+    with pytest.raises(LabError, match="torch is installed but cannot be loaded .* --force-reinstall"):
+        ingest(tmp_path / "corpus", tmp_path / "other.sqlite", MiniLM())
+    assert broken.asked == 1, "it was tried for every text"
+    assert not (tmp_path / "other.sqlite").exists()

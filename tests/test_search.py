@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 import time
@@ -321,7 +322,7 @@ def test_results_do_not_depend_on_hash_seeds_or_the_order_of_insertion(tmp_path)
     outputs = {
         subprocess.run(
             [sys.executable, "-c", code, str(tmp_path / way / "index.sqlite")],
-            env={"PYTHONHASHSEED": seed, "PYTHONPATH": "."}, check=True, capture_output=True, text=True,
+            env=os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": "."}, check=True, capture_output=True, text=True,
         ).stdout
         for way in ("forwards", "backwards") for seed in ("0", "7", "20")
     }  # fmt: skip

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -23,6 +24,7 @@ def examine(corpus: Path = Path("corpus"), index: Path | str = Path("index.sqlit
         ("python", machine.python_version),
         ("packages", machine.packages),
         ("sqlite", machine.sqlite_fts5),
+        ("c++ runtime", machine.libraries),
         ("models", machine.models),
         ("jupyterlab", machine.jupyterlab),
         ("disk", machine.disk),
@@ -56,6 +58,9 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
     parser.error = lambda fault: parser.exit(2, f"{fault}; `{parser.prog} --help` shows how to call it.\n")
     options = parser.parse_args(argv)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a Windows pipe is not UTF-8
+            stream.reconfigure(encoding="utf-8", errors="replace")
     checks = examine(options.corpus, options.index)
     if options.json:
         print(json.dumps([asdict(check) for check in checks], ensure_ascii=False, indent=2))

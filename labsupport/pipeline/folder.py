@@ -84,6 +84,19 @@ class FileHashes:
                 mine.unlink(missing_ok=True)
 
 
+def move(source: Path, target: Path) -> None:
+    """os.replace. Windows refuses while somebody has one of the files open, as virus scanners and OneDrive do for a
+    moment with every new file; so there we try for two seconds."""
+    until = time.monotonic() + 2
+    while True:
+        try:
+            return os.replace(source, target)
+        except PermissionError:
+            if os.name == "posix" or time.monotonic() > until:
+                raise
+            time.sleep(0.05)
+
+
 def _stamp(status: os.stat_result) -> Stamp:
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from . import LabError
+from .folder import move
 from .index import Entry, Notify
 from .sqlite_file import Replaceable, check_file, check_format, connect, look_at, sql_errors
 from .store import Store
@@ -90,9 +91,9 @@ class IndexFile:
         SQLite copies the pages: who is reading sees the old index to the end of the read, and an interruption leaves
         the old index. Where there was no index, the file is renamed.
         """
-        self._clear()
         new = self._beside(".new")
         try:
+            self._clear()
             first = look_at(self.path) == "none"
             with Store(new, create=True) as index:
                 index.replace(add=add, meta=meta | ({} if first else {"untidy": "1"}))
@@ -100,14 +101,18 @@ class IndexFile:
                 self._flush(new)
                 for ending in ("-wal", "-shm", "-journal"):  # of a file since deleted: SQLite would apply them to this
                     self._beside(ending).unlink(missing_ok=True)
-                os.replace(new, self.path)
+                move(new, self.path)
                 return
             with sql_errors(self.path), closing(connect(new)) as source, closing(connect(self.path)) as target:
                 with suppress(Replaceable):
                     check_format(target, self.path)
                 source.backup(target)
+        except OSError as error:  # on Windows, a file that another program has open cannot be deleted or renamed
+            raise LabError(f"Nothing changed in the index. {(error.filename or self.path)} cannot be replaced "
+                           f"({error.strerror or error}). Close what has it open, then run ingest again.") from error
         finally:
-            self._clear()
+            with suppress(OSError):  # or the next ingest does it
+                self._clear()
 
     def _flush(self, new: Path) -> None:
         """Bring what is still in the log into the file. Closing does so too, but does not say when the disk is full."""

@@ -6,8 +6,8 @@ and recorded again; every other line stays as it is.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import metadata
@@ -19,6 +19,7 @@ from labsupport.pipeline import LabError
 from labsupport.pipeline.answering import Answerer
 from labsupport.pipeline.ask import DEFAULT_K, Asked, ask
 from labsupport.pipeline.corpus import Question
+from labsupport.pipeline.folder import move
 from labsupport.pipeline.index import Filters
 from labsupport.pipeline.prompting import PROMPT_VERSION
 from labsupport.pipeline.recordings import (
@@ -94,7 +95,8 @@ def record(
         return report
     finally:
         lock.release()
-        path.with_suffix(".lock").unlink(missing_ok=True)
+        with suppress(OSError):  # the next run has it open already (Windows)
+            path.with_suffix(".lock").unlink(missing_ok=True)
 
 
 def recording_of(asked: Asked, answerer: str, retriever: Retriever, produced_by: dict[str, str]) -> Recording:
@@ -121,7 +123,7 @@ def _still_to_do(questions: Sequence[Question], path: Path, report: RecordReport
         kept = [line for number, line in enumerate(lines, 1) if number not in outdated]
         spare = path.with_suffix(".new")
         spare.write_bytes(b"\n".join(kept))
-        os.replace(spare, path)
+        move(spare, path)
         report.again = len(outdated)
     done = {one.qid for one in recorded if one.line not in outdated}
     report.kept = len(done)

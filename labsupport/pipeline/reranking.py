@@ -15,7 +15,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Protocol
 
 from labsupport.pipeline import LabError
-from labsupport.pipeline.weights import RERANKER_EN, verify
+from labsupport.pipeline.weights import RERANKER_EN, TORCH, CannotLoad, verify
 
 if TYPE_CHECKING:
     import numpy as np
@@ -88,10 +88,8 @@ class OnnxReranker:
         try:
             import onnxruntime
             from tokenizers import Tokenizer
-        except ImportError as error:
-            raise LabError(
-                f"The package {error.name} is missing; install it with: python -m pip install {error.name}"
-            ) from error
+        except (ImportError, OSError) as error:
+            raise CannotLoad("onnxruntime", "onnxruntime tokenizers", error) from error
         folder = verify(RERANKER_EN)
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1  # two pairs at a time keep two cores busy
@@ -122,11 +120,8 @@ class NamedCrossEncoder:
     def _model(self):
         try:
             from sentence_transformers import CrossEncoder
-        except ImportError as error:
-            raise LabError(
-                f"The package {error.name} is missing; install it with: "
-                'python -m pip install "sentence-transformers>=6,<7" "torch>=2.6,<2.14"'
-            ) from error
+        except (ImportError, OSError) as error:
+            raise CannotLoad("torch", TORCH, error) from error
         try:
             return CrossEncoder(self.name, device="cpu")
         except Exception as error:  # the hub client raises a dozen kinds: no such model, no network, no space

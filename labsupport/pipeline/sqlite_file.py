@@ -46,6 +46,13 @@ CREATE VIRTUAL TABLE keywords USING fts5 (
 """
 
 
+def _address(path: Path, options: str) -> str:
+    """The file for SQLite, which takes no server in a URI: that of //server/share (Windows) goes into the path."""
+    uri = path.absolute().as_uri()
+    on_this_machine = uri.startswith("file:///")
+    return f"{uri if on_this_machine else uri.replace('file:', 'file://', 1)}?{options}"
+
+
 def look_at(path: Path) -> str:
     """"ours" or "none" (no file, or an empty one). Raises LabError for other files, which stay untouched.
 
@@ -56,7 +63,7 @@ def look_at(path: Path) -> str:
     try:
         if path.stat().st_size == 0:
             return "none"
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
+        with closing(sqlite3.connect(_address(path, "mode=ro&immutable=1"), uri=True)) as connection:
             mark = connection.execute("PRAGMA application_id").fetchone()[0]
     except FileNotFoundError:
         return "none"
@@ -71,12 +78,24 @@ def look_at(path: Path) -> str:
     return "ours"
 
 
+def _writable(folder: Path) -> bool:
+    """Windows says yes of every folder, whatever its rights are: there we try."""
+    if os.name == "posix":
+        return os.access(folder, os.W_OK)
+    probe = folder / f".probe-{os.getpid()}"  # not tempfile, which tries 10,000 names in such a folder
+    with suppress(OSError):
+        probe.touch()
+        probe.unlink()
+        return True
+    return False
+
+
 def frozen(path: Path) -> tuple[int, ...] | None:
     """For an index in a folder that we may not write and nobody is writing: size, time and number of the file.
 
     There SQLite has no place for its log and locks, so it reads the bare file, and we look whether that has changed.
     """
-    if os.access(path.absolute().parent, os.W_OK) or path.with_name(path.name + "-wal").exists():
+    if _writable(path.absolute().parent) or path.with_name(path.name + "-wal").exists():
         return None
     with suppress(FileNotFoundError):
         status = path.stat()
@@ -86,7 +105,7 @@ def frozen(path: Path) -> tuple[int, ...] | None:
 
 def connect(path: Path, create: bool = False) -> sqlite3.Connection:
     """A connection that waits its turn, keeps foreign keys and overwrites what it deletes."""
-    address = f"{path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
+    address = _address(path, f"mode={'rwc' if create else 'rw'}")
     if not create and frozen(path):
         address += "&immutable=1"
     with sql_errors(path):

@@ -20,6 +20,7 @@ from .plan import UNCHANGED, Folder, Refused, compare, is_current, listed, read_
 from .report import Report, describe, overlaps
 from .sqlite_file import Replaceable
 from .store import text_hash
+from .weights import CannotLoad
 
 if TYPE_CHECKING:
     import numpy as np
@@ -208,7 +209,7 @@ def embed_texts(embedder: Embedder, texts: dict[str, str],
         try:
             vectors.update(zip(batch, embed(batch, tell), strict=True))
             continue
-        except MemoryError:
+        except (MemoryError, CannotLoad):
             raise
         except Exception as error:  # any model may be plugged in, and fail in its own way
             first = error

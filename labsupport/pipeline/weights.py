@@ -8,6 +8,7 @@ vectors. `doctor` and the loaders both call `verify`.
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -57,6 +58,22 @@ E5_SMALL = PackagedModel(
     {"e5-small-q4.bin": "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"},
 )
 PACKAGED = (MINILM, RERANKER_EN, E5_SMALL)
+
+
+TORCH = '"sentence-transformers>=6,<7" "torch>=2.6,<2.14"'  # for pip
+
+
+class CannotLoad(LabError):
+    """A package is missing, or there and broken. `needs` is what pip is given to install it."""
+
+    def __init__(self, package: str, needs: str, error: Exception):
+        if isinstance(error, ModuleNotFoundError):
+            text = f"The package {error.name} is missing; install it with: python -m pip install {needs}"
+        else:  # on Windows mostly for want of Microsoft's C++ runtime, which python.org's Python does not bring
+            mend = ("install https://aka.ms/vs/17/release/vc_redist.x64.exe and try again" if os.name == "nt"
+                    else f"reinstall it with: python -m pip install --force-reinstall --no-deps {needs}")
+            text = f"The package {package} is installed but cannot be loaded ({error}); {mend}"
+        super().__init__(text)
 
 
 def locate(model: PackagedModel) -> Path:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from labsupport.pipeline.index import Index
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-MISSING = "The service needs packages that are not installed ({}); install them with: pip install -e '.[server]'"
+MISSING = 'The service needs packages that are not installed ({}); install them with: pip install -e ".[server]"'
 
 
 def serve(
