@@ -1,5 +1,6 @@
 """Snapshots: what the corpus gives, put in place from any state, refused when not whole, and always a way back."""
 
+import difflib
 import io
 import json
 import os
@@ -17,7 +18,7 @@ from labsupport.lab import snapshots
 from labsupport.lab.answers import Answers
 from labsupport.lab.exercises import modules
 from labsupport.lab.home import Home, course_root
-from labsupport.lab.snapshot_build import build, render
+from labsupport.lab.snapshot_build import EDITS, _lines, build, render
 from labsupport.lab.snapshot_files import json_lines, load, names, snapshots_folder
 from labsupport.lab.soundness import fault_of
 from labsupport.lab.workspace import edit
@@ -212,6 +213,25 @@ def test_the_files_can_be_read_by_people():
     first = json_lines((FOLDER / "base/chunks.jsonl").read_bytes())[0]
     assert {"chunk_id", "doc_id", "version", "section", "body"} <= first.keys()
     assert sum(len(data) for data in tree(FOLDER).values()) < 2_000_000
+
+
+def test_a_changed_word_is_a_short_line_in_a_diff(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(MiniLM, "embed", lambda self, texts, **_: np.zeros((len(texts), 384), dtype=np.float32))
+    corpus = shutil.copytree(CORPUS, tmp_path / "corpus")
+    edit(corpus, "documents/gift-cards.md", "in your account", "in your own account")
+    monkeypatch.setitem(EDITS, 6, [("documents/gift-cards.md", "in your own account", "in your Larkfield account")])
+    build(corpus, folder)
+    for name, most in (("base/corpus.jsonl", 2), ("base/chunks.jsonl", 8)):
+        before, after = ((path / name).read_text(encoding="utf-8").splitlines() for path in (FOLDER, folder))
+        changed = [line[2:] for line in difflib.ndiff(before, after) if line[0] in "+-"]
+        assert any("in your own account" in line for line in changed) and len(changed) <= most
+        assert max(map(len, changed)) < 200, changed
+
+
+def test_any_text_is_read_as_it_was_written():
+    texts = ["", "\n", "a", "a\n\nb\n", "\r\nb\u2028c\x85 \"\\", '{"path": "x"}']
+    rows = [{"path": f"documents/{number}.md", "body": text} for number, text in enumerate(texts)]
+    assert json_lines(_lines(rows)) == rows
 
 
 def test_the_command_line(lab_home, tmp_path, capsys):

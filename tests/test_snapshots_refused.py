@@ -13,7 +13,7 @@ from disk import tree
 from labsupport.cli import run
 from labsupport.lab import snapshots
 from labsupport.lab.home import Home, course_root
-from labsupport.lab.snapshot_files import snapshots_folder
+from labsupport.lab.snapshot_files import corpus_hash, load, snapshots_folder
 from labsupport.lab.snapshot_manifest import sealed, sha256
 from labsupport.pipeline import LabError
 
@@ -71,12 +71,13 @@ def remake(folder, name, **changes):
 
 
 @pytest.mark.parametrize(("changes", "said"), [
-    ({"format": 2}, "has format 2 and this program reads 1"),
-    ({"format": "1"}, "has format '1' and this program reads 1"),
+    ({"format": 1}, "has format 1 and this program reads 2; get the committed files back"),
+    ({"format": 3}, "has format 3 and this program reads 2; update the program"),
+    ({"format": "2"}, "has format '2' and this program reads 2; update the program"),
     ({"fingerprint": "other-model:0123"}, "was made with another embedding model (other-model:0123)"),
     ({"chunker": "fixed(words=120)"}, "was made with another chunker (fixed(words=120))"),
     ({"files": {"../../secret": "0" * 64}}, "names other files than its layers have (../../secret, "),
-    ({"format": True}, "has format True and this program reads 1"),
+    ({"format": True}, "has format True and this program reads 2"),
     ({"layers": ["base", "end-of-m09"]}, "names other files than its layers have (end-of-m06/chunks.jsonl, "),
     ({"layers": ["base", "../../.."]}, "names layers that are none"),
     ({"layers": []}, "names layers that are none"),
@@ -121,8 +122,8 @@ def test_a_sealed_manifest_with_an_entry_missing_or_of_another_kind_is_refused(k
 
 
 @pytest.mark.parametrize("data", [
-    b"", b"{", b"[]", b"3", b"null", b'"end-of-m06"', b"{}", b"[" * 100_000, b"\xff\xfe", b'{"format": 1}',
-    b'{"format": 1, "name": "\\ud800"}', b'{"format": NaN}', b'{"format": [1]}'])
+    b"", b"{", b"[]", b"3", b"null", b'"end-of-m06"', b"{}", b"[" * 100_000, b"\xff\xfe", b'{"format": 2}',
+    b'{"format": 2, "name": "\\ud800"}', b'{"format": NaN}', b'{"format": [1]}'])
 def test_what_is_no_manifest_is_refused(data, folder, lab_home):
     (folder / "end-of-m06/manifest.json").write_bytes(data)
     assert refused(folder, lab_home) and snapshots.summary("end-of-m06", folder)["fault"]
@@ -141,22 +142,33 @@ def saved(array):
 
 
 VECTORS = np.load(FOLDER / "end-of-m06/vectors.npy")
-OUTSIDE = ["../../secret", "/etc/secret", "documents/../../secret", "documents\\..\\secret", "C:secret", "",
+OUTSIDE = ["../x", "../../secret", "/etc/secret", "documents/../../secret", "documents\\..\\secret", "C:secret", "",
            "documents/", "documents//x.md", "documents/x:y.md", "questions.csv"]
 
 
 @pytest.mark.parametrize(("file", "data"), [
     *[("answers.json", data) for data in (b"", b"[]", b"{}", b'{"exercises": {"1.1": 3}}', b"null", b"\xff")],
-    *[("chunks.jsonl", data) for data in (b"", b"{}", b"[]\n", b"null\n", b"3\n", b"{", b"\xff")],
-    *[("corpus.jsonl", data) for data in (b"", b"{}", b"[]\n", b'{"path": 3, "text": "x"}\n', b"\xff",
-                                          b'{"path": "documents/x.md", "text": "x"}\n')],
-    *[("corpus.jsonl", json.dumps({"path": path, "text": "x"}).encode() + b"\n") for path in OUTSIDE],
+    *[("chunks.jsonl", data) for data in (b"", b"{}", b"[]\n", b"null\n", b"3\n", b"{", b"\xff", b'"no head"\n')],
+    *[("corpus.jsonl", data) for data in (b"", b"{}", b"[]\n", b'{"path": 3}\n"x"\n', b"\xff", b'"no head"\n',
+                                          b'{"path": "documents/x.md"}\n"x"\n')],
     *[("vectors.npy", data) for data in (b"", b"PK\3\4", b"\x93NUMPY", b"\x80\4N.")],
     *[("vectors.npy", saved(array)) for array in (VECTORS[:1], VECTORS[0], VECTORS[:, :99], VECTORS.astype(float))],
 ])
 def test_sealed_files_that_hold_something_else_are_refused(file, data, folder, lab_home):
     reseal(folder, f"end-of-m06/{file}", data)
     assert refused(folder, lab_home).startswith("Snapshot end-of-m06 cannot be read")
+
+
+@pytest.mark.parametrize("path", OUTSIDE)
+def test_a_path_that_leaves_the_learners_corpus_is_refused_though_all_hashes_are_right(path, folder, lab_home):
+    """Only the path is wrong: no other check may be what refuses it."""
+    data = (FOLDER / "end-of-m06/corpus.jsonl").read_bytes() + f'{json.dumps({"path": path})}\n"x"\n'.encode()
+    files = load("end-of-m06").files | {path: b"x"}
+    reseal(folder, "end-of-m06/corpus.jsonl", data)
+    remake(folder, "end-of-m06", corpus=corpus_hash(files))
+    said = refused(folder, lab_home)
+    assert f"cannot be read ({path!r} is no file of a learner's corpus)" in said
+    assert not (lab_home.parent / "x").exists()
 
 
 @pytest.mark.parametrize("name", ["end-of-m05", "end-of-m06"])

@@ -32,6 +32,7 @@ from labsupport.lab.snapshot_manifest import (
 )
 from labsupport.lab.soundness import CORPUS, course_parts
 from labsupport.pipeline import LabError
+from labsupport.pipeline.chunking import SHARED
 from labsupport.pipeline.corpus import document_paths
 
 BASE = "base"
@@ -39,6 +40,8 @@ BASE = "base"
 EDITS: dict[int, list[tuple[str, str, str]]] = {
     6: [("documents/gift-cards.md", "in your account", "in your Larkfield account")],
 }
+# What an edit moves, and what a document says of all its chunks: a line each, so that a diff shows what changed.
+HEADS = (("chunk_id", "seq", "start", "end", "section_start"), SHARED)
 Progress = Callable[[int, int], None]
 Vectors = dict[str, np.ndarray]
 
@@ -121,7 +124,7 @@ def layer_files(
     known.update(zip(new, embedder.embed(new, progress=progress), strict=True))
     vectors = io.BytesIO()
     np.save(vectors, np.vstack([known[chunk.text] for chunk in chunks]), allow_pickle=False)
-    texts = [{"path": path, "text": data.decode("utf-8")} for path, data in sorted(files.items())]
+    texts = [{"path": path, "body": data.decode("utf-8")} for path, data in sorted(files.items())]
     return {
         f"{name}/{CORPUS_FILE}": _lines(texts),
         f"{name}/{CHUNKS_FILE}": _lines([chunk.as_dict() for chunk in chunks]),
@@ -179,4 +182,10 @@ def _chunk_counts(lines: bytes) -> dict[str, int]:
 
 
 def _lines(rows: list[dict]) -> bytes:
-    return "".join(json.dumps(row, ensure_ascii=False, sort_keys=True) + "\n" for row in rows).encode()
+    """What `json_lines` reads: objects, then the lines of the text."""
+    lines: list[object] = []
+    for row in rows:
+        rest = sorted(row.keys() - {"body", *(key for head in HEADS for key in head)})
+        heads = [{key: row[key] for key in keys if key in row} for keys in (*HEADS, rest)]
+        lines += [head for head in heads if head] + row["body"].split("\n")
+    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode()

@@ -3,6 +3,9 @@
     snapshots/base/              what the course's own documents give: corpus.jsonl, chunks.jsonl, vectors.npy
     snapshots/end-of-m06/        manifest.json, answers.json, and the same three files for documents that differ
 
+Both .jsonl files have one JSON value a line. An object says what comes (a file, a chunk), the strings below it are the
+lines of its text: a word that changes is one short line in a diff.
+
 A state is made of layers: `base`, then the folders that changed it. The manifest (snapshot_manifest.py) names them,
 what made the index, and the SHA-256 of every file. A snapshot is verified in memory, in full, before anything is done
 with it.
@@ -126,7 +129,7 @@ def _assemble(name: str, manifest: dict, contents: dict[str, bytes]) -> Snapshot
     snapshot = Snapshot(name, manifest, answers)
     for layer in manifest["layers"]:
         for entry in json_lines(contents[f"{layer}/{CORPUS_FILE}"]):
-            snapshot.files[_inside(entry["path"])] = entry["text"].encode()
+            snapshot.files[_inside(entry["path"])] = entry["body"].encode()
         chunks = [Chunk.from_dict(values) for values in json_lines(contents[f"{layer}/{CHUNKS_FILE}"])]
         vectors = np.load(io.BytesIO(contents[f"{layer}/{VECTORS_FILE}"]), allow_pickle=False)
         if vectors.shape != (len(chunks), manifest["dimensions"]) or vectors.dtype != np.float32:
@@ -166,7 +169,19 @@ def corpus_hash(files: dict[str, bytes]) -> str:
 
 
 def json_lines(data: bytes) -> list[dict]:
-    return [json.loads(line) for line in data.decode("utf-8").split("\n") if line.strip()]
+    """The entries of a .jsonl file: what its objects say, and as `body` the text that stands below them."""
+    found: list[tuple[dict, list[str]]] = []
+    for line in data.decode("utf-8").split("\n"):
+        value = json.loads(line) if line else None
+        if isinstance(value, str) and found:
+            found[-1][1].append(value)
+        elif isinstance(value, dict):
+            if not found or found[-1][1]:
+                found.append(({}, []))
+            found[-1][0].update(value)
+        elif line:
+            raise ValueError(f"{line[:20]!r} is neither an entry nor a line of one")
+    return [head | {"body": "\n".join(lines)} for head, lines in found]
 
 
 def document_at(path: str, data: bytes) -> Document:

@@ -15,7 +15,7 @@ from labsupport.lab.answers import FILE as ANSWERS
 from labsupport.lab.soundness import course_parts
 from labsupport.pipeline import LabError
 
-FORMAT = 1
+FORMAT = 2  # 1 had each text in one line, so that no diff could be read
 LAST_MODULE = 7
 MANIFEST = "manifest.json"
 CORPUS_FILE, CHUNKS_FILE, VECTORS_FILE = LAYER_FILES = ("corpus.jsonl", "chunks.jsonl", "vectors.npy")
@@ -51,7 +51,8 @@ def read_manifest(name: str, folder: Path) -> dict:
         raise Refused(name, f"cannot be read: {name}/{MANIFEST} is not a manifest") from error
     if type(given) is not int or given != FORMAT:
         what = f"has format {given!r} and this program reads {FORMAT}"
-        raise Refused(name, what, f"update the program, or {REBUILD}")
+        older = type(given) is int and given < FORMAT
+        raise Refused(name, what, MEND if older else f"update the program, or {REBUILD}")
     if not whole:
         raise Refused(name, f"cannot be read: {name}/{MANIFEST} was changed since it was made")
     if fault := _unusable(name, manifest):
