@@ -9,7 +9,7 @@ TORCH_INDEX ?=
 ROOT_FLAG   := $(shell [ "$$(id -u)" = 0 ] && echo --allow-root)
 SCREEN_FLAG := $(shell [ -n "$$DISPLAY$$WAYLAND_DISPLAY" ] || [ "$$(uname)" = Darwin ] || echo --no-browser)
 
-.PHONY: help lab test lint clean
+.PHONY: help lab test lint clean torch-index
 
 help:
 	@echo "make lab    set up, index the corpus, open JupyterLab at the first notebook"
@@ -29,7 +29,13 @@ $(VENV)/.torch: $(VENV)/.made
 	  echo "==> Installing torch from $(TORCH_INDEX)"; \
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check 'torch>=2.6,<2.14' --index-url $(TORCH_INDEX); \
 	fi
-	@touch $@
+	@echo "$(TORCH_INDEX)" > $@
+
+# Told to take torch from elsewhere when it is there already, pip would not.
+torch-index: $(VENV)/.torch
+	@if [ -n "$(TORCH_INDEX)" ] && [ "$$(cat $(VENV)/.torch)" != "$(TORCH_INDEX)" ]; then \
+	  echo "torch is installed in $(VENV) already, not from $(TORCH_INDEX). Run 'make clean', then this again."; exit 1; \
+	fi
 
 $(VENV)/.lab: pyproject.toml | $(VENV)/.torch
 	@echo "==> Installing the lab and its models (a few minutes the first time)"
@@ -41,13 +47,14 @@ $(VENV)/.dev: pyproject.toml | $(VENV)/.torch
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@ $(VENV)/.lab
 
-lab: $(VENV)/.lab
+lab: torch-index $(VENV)/.lab
 	@echo "==> Indexing the corpus"
 	@$(BIN)/python -m labsupport ingest
 	@echo "==> Opening JupyterLab at notebooks/00_start_here.ipynb (stop it with Ctrl-C)"
-	@$(BIN)/python -m jupyterlab $(ROOT_FLAG) $(SCREEN_FLAG) notebooks/00_start_here.ipynb
+	@$(BIN)/python -m jupyterlab $(ROOT_FLAG) $(SCREEN_FLAG) --LabApp.default_url=/lab/tree/00_start_here.ipynb \
+	  notebooks/00_start_here.ipynb
 
-test: $(VENV)/.dev
+test: torch-index $(VENV)/.dev
 	@echo "==> Checking the style of the code"
 	@$(BIN)/python -m ruff check .
 	@echo "==> Running the tests and the notebooks"
@@ -60,4 +67,4 @@ lint: $(VENV)/.dev
 	@$(BIN)/python -m ruff check .
 
 clean:
-	rm -rf $(VENV) index.sqlite index.sqlite-*
+	rm -rf $(VENV) index.sqlite index.sqlite-* index.sqlite.*

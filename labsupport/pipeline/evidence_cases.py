@@ -138,7 +138,7 @@ def fields(data: object, where: str, required: dict, optional: dict, faults: lis
         elif key in data:
             good[key] = unicodedata.normalize("NFC", data[key]) if kind is str else data[key]
     if "id" in good and not ID.fullmatch(good["id"]):
-        faults.append(f"{where}: the id {good['id']!r} may hold letters a-z, digits, '.', '_' and '-' only")
+        faults.append(f"{where}: the id {good['id']!r} may hold letters A-Z and a-z, digits, '.', '_' and '-' only")
     return good
 
 
