@@ -14,6 +14,7 @@ from labsupport.cli_answers import answers
 from labsupport.cli_options import (
     DEFAULT_CORPUS,
     DEFAULT_INDEX,
+    OWN,
     AsJson,
     AsOf,
     Audience,
@@ -25,6 +26,7 @@ from labsupport.cli_options import (
     one_of,
     open_index,
     progress_bar,
+    refuse_unknown,
     show,
 )
 from labsupport.lab.commands import snapshot
@@ -199,7 +201,7 @@ def serve(
     host: Annotated[str, typer.Option(help="Where to listen; loopback unless you know better.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="The port; 0 takes a free one.")] = 8000,
     tokens: Annotated[Path | None, typer.Option(metavar="FILE", help="Tokens of staff, made by `token`.")] = None,
-    answerer: Annotated[str | None, typer.Option(help="extractive or endpoint.")] = None,
+    answerer: Annotated[str | None, typer.Option(help=f"extractive, endpoint, or {OWN}.")] = None,
     method: Annotated[str, typer.Option(help="bm25, dense, hybrid, rerank or narrow.")] = "rerank",
     name: Annotated[list[str] | None, typer.Option(help="A further host name to answer to, as behind a proxy.")] = None,
     log_questions: Annotated[bool, typer.Option(help="Write the text of questions to the log.")] = False,
@@ -211,6 +213,8 @@ def serve(
     from labsupport.service.server import serve as run_server
 
     one_of("method", method, ASK_METHODS)
+    if answerer:
+        refuse_unknown(answerer)
     filters_for(corpus, None, None)  # refuses a corpus that is not there
     with open_index(index) as store:
         run_server(store, corpus, host, port, answerer, method, tokens, tuple(name or ()), log_questions)

@@ -10,6 +10,7 @@ import typer
 from labsupport.cli_options import (
     DEFAULT_CORPUS,
     DEFAULT_INDEX,
+    OWN,
     AsJson,
     AsOf,
     Audience,
@@ -17,9 +18,11 @@ from labsupport.cli_options import (
     Index,
     Method,
     filters_for,
+    is_replay,
     one_of,
     open_index,
     progress_bar,
+    refuse_unknown,
     show,
 )
 from labsupport.pipeline import LabError
@@ -32,7 +35,8 @@ CHAT = "chat"  # the name under which the local chat model's answers are recorde
 def ask(
     question: Annotated[str, typer.Argument(help="A question in any words, or the number of a course question: Q51.")],
     answerer: Annotated[
-        str | None, typer.Option(help="extractive, endpoint, or replay:NAME of a recording. Default: see the README.")
+        str | None,
+        typer.Option(help=f"extractive, endpoint, replay:NAME of a recording, or {OWN}. Default: see the README."),
     ] = None,
     prompt: Annotated[bool, typer.Option("--prompt", help="Print the prompt instead of an answer.")] = False,
     method: Method = "rerank",
@@ -55,9 +59,13 @@ def ask(
     one_of("method", method, ASK_METHODS)
     known = course_question(corpus, question)
     named = answerer or default_answerer(known is not None)
+    repeats = is_replay(named) and known and not prompt
+    if not repeats and not prompt:
+        refuse_unknown(named, "Only the course's questions are recorded; ask a free question with "
+                       "--answerer extractive.")
     with open_index(index) as store:
         retriever = Retriever(store, reranker=RememberingReranker(load_reranker()))
-        if known and named.startswith("replay") and not prompt:
+        if repeats:
             if as_of or (k, budget) != (DEFAULT_K, DEFAULT_BUDGET):
                 raise LabError("A recorded answer has its own date and passages; name an --answerer to ask anew with "
                                "another --as-of, --k or --budget.")
@@ -102,8 +110,6 @@ def default_answerer(is_course_question: bool) -> str:
 def make_answerer(name: str, retriever):
     from labsupport.pipeline.answering import load_answerer
 
-    if name.startswith("replay"):
-        raise LabError("Only the course's questions are recorded; ask a free question with --answerer extractive.")
     return load_answerer(name, reranker=retriever.reranker, embedder=retriever.embedder)
 
 
@@ -119,7 +125,7 @@ def replayed(retriever, corpus: Path, qid: str, named: str, method: str, audienc
 
 @answers.command()
 def record(
-    answerer: Annotated[str, typer.Option(help="extractive or endpoint.")] = "extractive",
+    answerer: Annotated[str, typer.Option(help=f"extractive, endpoint, or {OWN}.")] = "extractive",
     name: Annotated[str | None, typer.Option(help="Record under this name; endpoint answers are named chat.")] = None,
     method: Method = "rerank",
     only: Annotated[list[str] | None, typer.Option(help="Only this question; may be given several times.")] = None,
@@ -132,7 +138,7 @@ def record(
     from labsupport.pipeline.search import METHODS, Retriever
 
     one_of("method", method, METHODS)
-    one_of("answerer", answerer, ("extractive", "endpoint"))
+    refuse_unknown(answerer)
     if name and not re.fullmatch(r"[A-Za-z0-9_-]+", name):
         raise LabError(f"No name for a recording: {name!r}; use letters, digits, - and _.")
     questions = read_questions(corpus)

@@ -13,6 +13,8 @@ from labsupport.pipeline import LabError
 ADDRESSES = ("postgresql://", "postgres://")
 DEFAULT_CORPUS = Path("corpus")
 DEFAULT_INDEX = "index.sqlite"
+OWN = "NAME of a file of your own, labsupport/pipeline/NAME.py"  # with a make_answerer in it
+NO_REPLAY = "A recording answers nothing anew; give --answerer extractive, endpoint, or the name of a file of your own."
 
 Corpus = Annotated[Path, typer.Option(help="Folder of the corpus; its documents are in DIR/documents.", metavar="DIR")]
 Index = Annotated[str, typer.Option(help="The index: a SQLite file, or a postgresql:// address.", metavar="FILE")]
@@ -41,6 +43,19 @@ def one_of(what: str, value: str | None, allowed: Iterable[str]) -> None:
     """Refuse a value before any work is done. None: nothing was said."""
     if value is not None and value not in (known := tuple(allowed)):
         raise LabError(f"Unknown {what} {value!r}; use one of: {', '.join(known)}.")
+
+
+def is_replay(answerer: str) -> bool:
+    return answerer.partition(":")[0] == "replay"
+
+
+def refuse_unknown(answerer: str, no_replay: str = NO_REPLAY) -> None:
+    """Refuse an answerer that is none, or that only repeats, before a model is loaded."""
+    from labsupport.pipeline.answering import answerer_module
+
+    if is_replay(answerer):
+        raise LabError(no_replay)
+    answerer_module(answerer)
 
 
 def file_of(index: str) -> Path:

@@ -101,7 +101,11 @@ def test_the_public_finds_nothing_of_staff(here, said):
         (["info", "--index", "corpus"], "--index 'corpus' names no file"),
         (["record", "--only", "Q99"], "Unknown question 'Q99'"),
         (["record", "--method", "bogus"], "Unknown method 'bogus'"),
-        (["record", "--answerer", "replay"], "Unknown answerer 'replay'; use one of: extractive, endpoint."),
+        (["record", "--answerer", "replay"], "give --answerer extractive, endpoint, or the name of a file of your"),
+        (["record", "--answerer", "nope"], "Unknown answerer 'nope'"),
+        (["serve", "--answerer", "replay:chat", "--port", "0"], "A recording answers nothing anew"),
+        (["ask", "x", "--answerer", "nope"], "choose extractive, endpoint, replay:NAME of a recording, or the"),
+        (["ask", "x", "--answerer", "replay"], "ask a free question with --answerer extractive."),
         (["record", "--name", "../x"], "No name for a recording: '../x'"),
         (["ask", "Q51", "--k", "1"], "A recorded answer has its own date and passages"),
         (["audit", "--corpus", "nowhere"], "No folder nowhere"),
@@ -164,3 +168,62 @@ def test_hidden_files_and_folders_hold_no_documents(here, said):
     shutil.copy(here / "corpus" / "documents" / "gift-cards.md", hidden / "gift-cards-checkpoint.md")
     (hidden.parent / "._gift-cards.md").write_bytes(b"\0\5")
     assert said("ingest")[1].startswith(REPORTS["second_ingest"])
+
+
+OWN_ANSWERER = """
+from labsupport.pipeline.answering import Answer, StreamingAnswerer
+
+
+class Shouting(StreamingAnswerer):
+    name = model = "shouting"
+
+    def stream(self, question, context, *, prompt=None, intent=None):
+        yield question.upper()
+        yield Answer(True, question.upper(), (), self.model)
+
+
+def make_answerer(**needs):
+    return Shouting()
+"""
+
+
+@pytest.fixture
+def own_answerer(tmp_path, monkeypatch):
+    """Writes the file of an answerer of one's own where the package finds it: the pipeline's folder, and one more."""
+    import labsupport.pipeline
+
+    monkeypatch.setattr(labsupport.pipeline, "__path__", [*labsupport.pipeline.__path__, str(tmp_path)])
+    yield lambda text: (tmp_path / "shouting.py").write_text(text, encoding="utf-8")
+    sys.modules.pop("labsupport.pipeline.shouting", None)
+
+
+def test_an_answerer_of_ones_own_is_recorded_replayed_and_judged(here, said, own_answerer):
+    own_answerer(OWN_ANSWERER)
+    code, out, err = said("record", "--answerer", "shouting", "--method", "bm25", "--only", "Q01", "--only", "Q51")
+    assert (code, out) == (0, "corpus/recordings/shouting-bm25.jsonl: 2 recorded, 0 kept, 0 failed\n"), err
+    code, out, _ = said("ask", "Q51", "--answerer", "replay:shouting", "--method", "bm25")
+    assert "STAFF DISCOUNT" in out and "record --answerer shouting --method bm25" in out
+    assert "| shouting | bm25 | 2 |" in said("evaluate", "--answers", "--method", "bm25")[1]
+    assert "shouting |" in said("ask", "how long?", "--answerer", "shouting", "--method", "bm25")[1]
+
+
+@pytest.mark.parametrize("command", ["ask x", "record", "serve --port 0"])
+@pytest.mark.parametrize(
+    ("text", "where", "error"),
+    [
+        ("import re\nnonsense\n", "shouting.py, line 2 fails", "NameError: name 'nonsense' is not defined"),
+        ("def make_answerer(:\n", "shouting.py, line 1 fails", "SyntaxError: invalid syntax"),
+        ("import no_such_package\n", "shouting.py, line 1 fails", "No module named 'no_such_package'"),
+    ],
+)
+def test_a_file_that_cannot_be_imported_is_one_sentence(here, said, own_answerer, command, text, where, error):
+    own_answerer(text)
+    code, out, err = said(*command.split(), "--answerer", "shouting")
+    assert (code, out) == (2, "") and len(err.splitlines()) == 1
+    assert err.startswith(f"labsupport/pipeline/{where} (") and error in err
+
+
+def test_a_make_answerer_that_takes_nothing_is_one_sentence(here, said, own_answerer):
+    own_answerer("def make_answerer():\n    return None\n")
+    code, out, err = said("ask", "x", "--answerer", "shouting", "--method", "bm25")
+    assert (code, out, len(err.splitlines())) == (2, "", 1) and "make_answerer of labsupport" in err

@@ -10,8 +10,12 @@ from __future__ import annotations
 import importlib
 import re
 import time
+import traceback
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
+from types import ModuleType
 from typing import Any, Protocol, runtime_checkable
 
 from labsupport.pipeline import LabError
@@ -112,23 +116,48 @@ def timed(answer: Answer, started: float) -> Answer:
 
 
 def load_answerer(name: str, **needs: Any) -> Answerer:
-    """The answerer whose file is `name`: extractive, endpoint or replay. Unknown name: LabError.
+    """The answerer whose file is `name`: extractive, endpoint, replay or one of your own. Unknown name: LabError.
 
     `needs` is what the caller can lend: `reranker`, `embedder`; each answerer takes what it knows and leaves the rest.
     """
-    if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
-        raise LabError(_unknown(name))
+    module = answerer_module(name)
+    with _faults_of(name, "make_answerer of "):
+        return module.make_answerer(**needs)
+
+
+def answerer_module(name: str) -> ModuleType:
+    """The file of the answerer `name`. LabError where there is none, or it cannot be imported."""
     module_name = f"labsupport.pipeline.{name}"
-    try:
-        module = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name != module_name:
-            raise
-        raise LabError(_unknown(name)) from None
+    module = None
+    if re.fullmatch(r"[a-z][a-z0-9_]*", name):
+        with _faults_of(name):
+            try:
+                module = importlib.import_module(module_name)
+            except ModuleNotFoundError as error:
+                if error.name != module_name:
+                    raise
     if not hasattr(module, "make_answerer"):
         raise LabError(_unknown(name))
-    return module.make_answerer(**needs)
+    return module
+
+
+@contextmanager
+def _faults_of(name: str, part: str = "") -> Iterator[None]:
+    """A file that somebody writes has faults at first: one sentence with the file, the line and Python's own words."""
+    try:
+        yield
+    except LabError:
+        raise
+    except Exception as error:
+        file, frames = f"{name}.py", traceback.extract_tb(error.__traceback__)
+        lines = [frame.lineno for frame in frames if Path(frame.filename).name == file]
+        line = getattr(error, "lineno", None) or (lines[-1] if lines else None)
+        what = " ".join(str(getattr(error, "msg", None) or error).split())
+        where = f"labsupport/pipeline/{file}" + (f", line {line}" if line else "")
+        raise LabError(f"{part}{where} fails ({type(error).__name__}: {what}); mend that, then run the command again."
+                       ) from error
 
 
 def _unknown(name: str) -> str:
-    return f"Unknown answerer {name!r}; choose extractive, endpoint or replay."
+    return (f"Unknown answerer {name!r}; choose extractive, endpoint, replay:NAME of a recording, or the name of a "
+            "file of your own in labsupport/pipeline that has make_answerer.")
