@@ -137,6 +137,8 @@ def test_every_panel_keeps_the_rules(panels):
         assert repr(panel) == repr(panel.shown) and repr(panel).startswith(type(panel).__name__ + ": ")
         assert "\n" not in repr(panel)
         assert panel.view.value == panel.shown.html and panel.shown.text in unescape(panel.alternative.value)
+        # Drop-downs get an arrow that is seen in the dark.
+        assert "lab-controls" in panel._dom_classes and base.CONTROLS in panel.alternative.value
 
 
 def test_the_text_alternative_opens_with_a_button_and_stays_open(panels):
@@ -375,6 +377,25 @@ def test_an_edited_id_is_caught(desk):
     assert repr(panel) == "CitationsPanel: 2 of 2 citations ok, grounded"
 
 
+def test_an_example_chosen_after_an_edit_always_acts(desk):
+    answer, context = hire(desk)
+    panel = citations.CitationsPanel(answer, context, desk.store, TODAY, {"one digit missing": context.ids[0][1:]})
+    panel.example.value = "one digit missing"
+    assert panel.claims[0].value == context.ids[0][1:]
+    for box, edit in ((0, "000000000000"), (1, "")):
+        panel.claims[box].value = edit
+        assert panel.example.value == citations.OWN
+        panel.example.value = "one digit missing"
+        assert [one.value for one in panel.claims] == [context.ids[0][1:], context.ids[1]]
+    panel.claims[0].value = context.ids[0]
+    assert panel.example.value == citations.AS_IT_IS
+    panel.claims[1].value = "x"
+    panel.example.value = citations.AS_IT_IS
+    assert repr(panel) == "CitationsPanel: 2 of 2 citations ok, grounded"
+    panel.example.value = citations.OWN
+    assert repr(panel) == "CitationsPanel: 2 of 2 citations ok, grounded"
+
+
 def test_date_and_audience_are_part_of_the_check_and_nothing_of_a_staff_passage_is_named(desk):
     answer, context = hire(desk)
     panel = citations.CitationsPanel(answer, context, desk.store, TODAY)
@@ -382,8 +403,10 @@ def test_date_and_audience_are_part_of_the_check_and_nothing_of_a_staff_passage_
     assert f"not_in_force:{context.ids[0]}" in repr(panel)
     panel.day.value, panel.audience.value = date(2026, 8, 1), "public"
     assert f"not_allowed:{context.ids[1]}" in repr(panel)
-    checked = panel.shown.text.split("Sent with the question")[0]
-    assert "hire v2" in checked and "till v3" not in checked
+    sent = panel.shown.text.split("Sent with the question")[1].splitlines()
+    assert f"[{context.ids[1]}] not allowed" in sent and f"[{context.ids[0]}] hire v2, Deposit" in sent
+    for shown in (panel.shown.text, panel.view.value):
+        assert "hire v2" in shown and "till v3" not in shown and "Waiving the deposit" not in shown
 
 
 def test_an_answer_without_claims_is_shown(desk):
@@ -466,6 +489,11 @@ def test_pictures_are_those_of_the_corpus_and_no_others(tmp_path):
                 "screens/" + "x" * 5000 + ".png", str(tmp_path / "secret.png")):
         assert pictures.read_picture(odd, tmp_path) is None, odd
     assert pictures.read_picture("screens/form.png", None) is None
+    large = tmp_path / "screens" / "large.png"
+    large.write_bytes(b"x" * pictures.MOST_BYTES)
+    assert len(pictures.read_picture("screens/large.png", tmp_path)) == pictures.MOST_BYTES
+    large.write_bytes(b"x" * (pictures.MOST_BYTES + 1))
+    assert pictures.read_picture("screens/large.png", tmp_path) is None
 
 
 def test_a_link_becomes_a_picture_with_its_words_and_all_else_is_escaped(tmp_path):

@@ -22,7 +22,7 @@ from labsupport.pipeline.corpus import Question
 from labsupport.pipeline.index import Filters
 from labsupport.pipeline.search import Retriever
 
-from .base import Panel, View, escape, make_view
+from .base import Panel, View, escape, make_view, without_mark
 from .controls import asker_row, filters_from, question_row
 from .pictures import answer_html, answer_words
 
@@ -63,8 +63,8 @@ class Turn:
 def assistant_view(turns: Sequence[Turn], corpus: Path | None = None) -> View:
     """A conversation, the last question first."""
     if not turns:
-        return make_view(NAME, "nothing asked yet", '<p class="quiet">Type a question and press Enter.</p>',
-                         "Nothing asked yet.", CSS)
+        hint = "Type a question and press Enter."
+        return make_view(NAME, "nothing asked yet", f'<p class="quiet">{hint}</p>', f"Nothing asked yet. {hint}", CSS)
     last, count = turns[-1], len(turns)
     summary = f"question {count}, “{_short(last.question)}”: {last.state}"
     html, lines = [], [summary + "."]
@@ -105,7 +105,7 @@ def _claims(turn: Turn) -> list[str]:
     for place, claim in enumerate(turn.asked.answer.claims):
         cited = ", ".join(f"{'✓' if check.ok else '✗'} {check.chunk_id}{'' if check.ok else ' ' + check.status}"
                           for check in turn.asked.checked.of(place)) or "✗ cites nothing"
-        lines.append(f"Claim {place + 1}: {claim.text} {cited}")
+        lines.append(f"Claim {place + 1}: {without_mark(claim.text)} {cited}")
     return lines
 
 

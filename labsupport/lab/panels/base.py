@@ -6,6 +6,7 @@ from the theme of JupyterLab or VS Code; a colour never says anything that a wor
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape as escape  # every text of a document, a question or an answer goes through it
@@ -46,6 +47,13 @@ STYLE = """<style>
 .lab-panel.lab-panel pre { white-space: pre-wrap; word-break: normal; overflow-wrap: anywhere; color: inherit;
   background: transparent; font-size: 0.92em; margin: 4px 0;
   font-family: var(--jp-code-font-family, var(--vscode-editor-font-family, monospace)); }
+</style>"""
+
+# The arrow of a drop-down is drawn black whatever the theme; the little calendar too, unless told the scheme.
+CONTROLS = """<style>
+body[data-jp-theme-light="false"] .lab-controls, body.vscode-dark .lab-controls { color-scheme: dark;
+  --jp-widgets-dropdown-arrow: url("data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 18 18'\
+%3E%3Cpath fill='%23ddd' d='M5.2 5.9 9 9.7l3.8-3.8 1.2 1.2-4.9 5-4.9-5z'/%3E%3C/svg%3E"); }
 </style>"""
 
 BORDER = "1px solid var(--jp-border-color2, var(--vscode-widget-border, rgba(128, 128, 128, 0.5)))"
@@ -101,6 +109,7 @@ class Panel(widgets.VBox):
         )
         self.alternative = widgets.HTML(layout=widgets.Layout(max_height="320px", display="none", **box))
         super().__init__([*rows, self.view, self.as_text, self.alternative], layout=widgets.Layout(max_width="1100px"))
+        self.add_class("lab-controls")
         for control in everything_in(self):
             if getattr(control, "description", "") and control.tooltip is None:
                 control.tooltip = control.description  # left out, some browsers show "null"
@@ -120,7 +129,7 @@ class Panel(widgets.VBox):
             self.shown = trouble(type(self).__name__, str(error))
         self.view.value = self.shown.html
         body = f"<pre>{escape(self.shown.text)}</pre>"
-        self.alternative.value = f'{STYLE}<div class="lab-panel mathjax_ignore tex2jax_ignore">{body}</div>'
+        self.alternative.value = f'{STYLE}{CONTROLS}<div class="lab-panel mathjax_ignore tex2jax_ignore">{body}</div>'
 
     def _toggle(self, _change: object) -> None:
         self.alternative.layout.display = None if self.as_text.value else "none"
@@ -132,6 +141,14 @@ class Panel(widgets.VBox):
         """The widget; beside it the line that notebooks are compared by, and the view for readers without a kernel."""
         bundle = super()._repr_mimebundle_(**options) or {}
         return bundle | {"text/plain": repr(self), "text/html": self.shown.html}
+
+
+_MARK = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+(?=\S)")
+
+
+def without_mark(claim: str) -> str:
+    """A claim for display. Taken from a list it begins with the item's mark, which would stand beside its number."""
+    return claim[mark.end() :] if (mark := _MARK.match(claim)) else claim
 
 
 def everything_in(widget: widgets.Widget) -> Iterator[widgets.Widget]:

@@ -119,7 +119,8 @@ def _html(rows: list[Row], budget: int, used: int, question: Question | None) ->
 
 def _text(rows: list[Row], budget: int, used: int, summary: str, question: Question | None) -> str:
     lines = [f"Question: {question.text}"] if question else []
-    lines += [summary[0].upper() + summary[1:] + ".", f"{used:,} of {budget:,} estimated tokens used.", ""]
+    lines += [summary[0].upper() + summary[1:] + ".",
+              f"{used:,} of {budget:,} estimated tokens used, {budget - used:,} free.", ""]
     for row in rows:
         answer = "; holds the answer" if row.answer else ""
         lines.append(f"{row.rank}. [{row.chunk.chunk_id}] {row.chunk.label}, section {row.chunk.section or '-'}: "

@@ -6,6 +6,7 @@ marked with scissors and named: that is how a cut by counting words fails, and n
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -21,6 +22,7 @@ from .base import Panel, View, escape, make_view
 from .controls import label_width, slider_row
 
 NAME = "ChunksPanel"
+WIDTH = 100  # of a line of the text alternative
 CUTS = (("Structure: along the headings", "structure"), ("Fixed: a number of words", "fixed"),
         ("Fixed, with words repeated", "overlap"), ("Paragraphs", "paragraphs"))
 
@@ -75,7 +77,7 @@ def chunks_view(document: Document, cut: str, counter: Counter) -> View:
     repeated = sum(len(piece.text.split()) for piece in pieces(plain, chunks) if len(piece.chunks) > 1)
     summary = (f"cut {cut}, {document.label}: {len(chunks)} chunk{'' if len(chunks) == 1 else 's'}, {inside} "
                f"border{'' if inside == 1 else 's'} inside a block, {repeated} words repeated")
-    html, lines = [], [summary + ".", ""]
+    html, lines = [], [summary + "."]
     for piece in pieces(plain, chunks):
         if not piece.chunks and not piece.text.strip():
             continue
@@ -84,8 +86,8 @@ def chunks_view(document: Document, cut: str, counter: Counter) -> View:
             said = describe(piece.opens, what)
             sign = "✂" if what else "▼"
             html.append(f'<span class="border{" inside" if what else ""}">{sign} {escape(said)}</span>')
-            words = " ".join(piece.opens.body.split())
-            lines += [said, f"   {_short(words)}"]
+            lines += ["", said]
+        lines += _in_words(piece)
         html.append(f'<span class="{piece.kind}" title="{piece.place}">{escape(piece.text)}</span>')
     key = "✂ the border is inside a paragraph, heading, list or table. Dotted underline: words that two chunks hold."
     body = f'<p class="quiet">{key}</p><div class="lab-cut">{"".join(html)}</div>'
@@ -118,8 +120,25 @@ def describe(chunk: Chunk, what: str) -> str:
             f"words, {chunk.kind}{part}{header}{', starts ' + what if what else ''}{section}")
 
 
-def _short(words: str) -> str:
-    return words if len(words) <= 120 else f"{words[:70]} … {words[-45:]}"
+def _in_words(piece: Piece) -> Iterator[str]:
+    """All of a piece's text, its paragraphs and rows kept, under a line that names its chunks if they are not one.
+
+    Where repeated words end within a line, the rest of it begins with dots.
+    """
+    text, count = piece.text.strip(), len(piece.text.split())
+    if not piece.chunks or piece.text.startswith("\n\n") and not piece.opens:
+        yield ""
+    if piece.chunks and not piece.opens and not piece.text.startswith("\n"):
+        text = f"… {text}"
+    if len(piece.chunks) > 1 and count:
+        them = f"the next {count} words stand" if count > 1 else "the next word stands"
+        yield f"   ({them} in {' and '.join(f'chunk {number}' for number in piece.chunks)})"
+    elif not piece.chunks:
+        yield f"   ({piece.place})"
+    for line in text.split("\n"):
+        hanging = line.startswith("- ") or " | " in line
+        yield textwrap.fill(line, WIDTH, initial_indent="   ", subsequent_indent="     " if hanging else "   ",
+                            break_long_words=False, break_on_hyphens=False) if line.strip() else ""
 
 
 class ChunksPanel(Panel):

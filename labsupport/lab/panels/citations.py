@@ -11,15 +11,16 @@ from dataclasses import replace
 import ipywidgets as widgets
 
 from labsupport.pipeline.answering import Answer, Claim
-from labsupport.pipeline.citations import Check, Checked, check_answer
+from labsupport.pipeline.citations import Check, Checked, check_answer, status_of
 from labsupport.pipeline.context import Context
 from labsupport.pipeline.index import Filters, Index
 
-from .base import Panel, View, escape, make_view, table
-from .controls import asker_row, filters_from, label_width
+from .base import Panel, View, escape, make_view, table, without_mark
+from .controls import OWN, asker_row, filters_from, label_width
 
 NAME = "CitationsPanel"
 AS_IT_IS = "as the answer has it"
+HIDDEN = "not allowed"  # in place of the document, where this reader may not see it
 MEANING = {
     "ok": "was sent, is in force, may be read",
     "missing_id": "is not in the index: invented, misspelt or deleted",
@@ -48,7 +49,7 @@ def citations_view(answer: Answer, context: Context, index: Index, filters: Filt
     flags = ", ".join(check.flag for check in checked.invalid)
     summary = (f"{fine} of {len(checked.checks)} citations ok, "
                f"{'grounded' if checked.grounded else 'not grounded'}{'; CHECK: ' if flags else ''}{flags}")
-    claims = [(place, claim.text, checked.of(place)) for place, claim in enumerate(answer.claims)]
+    claims = [(place, without_mark(claim.text), checked.of(place)) for place, claim in enumerate(answer.claims)]
     heads = ("Claim", "Cited", "Status", "Document and section", "Words of the claim in it")
     cells = [
         ["" if at else f"{place + 1}. {escape(text)}", f'<span class="id">{escape(_short(check.cited))}</span>',
@@ -59,7 +60,8 @@ def citations_view(answer: Answer, context: Context, index: Index, filters: Filt
               for place, text, checks in claims if not checks]
     said = f"Checked for {filters.as_of or 'any date'}, {filters.audience}."
     notes = [*_gaps(checked), *checked.notes]
-    sent = [(chunk.chunk_id, chunk.label, chunk.section or "-") for chunk in context.kept]
+    sent = [(chunk.chunk_id, *((HIDDEN, "-") if status_of(chunk, filters) == "not_allowed" else
+                               (chunk.label, chunk.section or "-"))) for chunk in context.kept]
     body = (
         f'<p class="quiet">{escape(said)}</p><h4>Answer</h4><p>{escape(answer.answer)}</p>'
         + table("Its claims and what they cite", heads, cells, numbers=[4])
@@ -69,11 +71,12 @@ def citations_view(answer: Answer, context: Context, index: Index, filters: Filt
     )
     lines = [summary + ".", said, "", f"Answer: {answer.answer}", ""]
     for place, text, checks in claims:
-        lines += [f"Claim {place + 1}: {text}", *([] if checks else ["   cites nothing"])]
+        lines += [f"Claim {place + 1}: {text}", *([] if checks else ["   uncited: the claim cites nothing"])]
         lines += [f"   cites {check.cited}: {check.status}, {MEANING[check.status]}; {where(check)}; words of the "
                   f"claim in it: {_share(check)}" for check in checks]
     lines += notes
-    lines += ["", "Sent with the question:", *(f"[{one}] {label}, {section}" for one, label, section in sent)]
+    lines += ["", "Sent with the question:"]
+    lines += [f"[{one}] {label}" + ("" if label == HIDDEN else f", {section}") for one, label, section in sent]
     return make_view(NAME, summary, body, "\n".join(lines))
 
 
@@ -97,27 +100,44 @@ def _gaps(checked: Checked) -> list[str]:
 
 class CitationsPanel(Panel):
     """Edit the ids a claim cites, the date, the audience. Controls: `.claims` (one box a claim), `.example`, `.day`,
-    `.audience`. An example, by its name, takes the place of what the first claim cites."""
+    `.audience`. An example, by its name, takes the place of what the first claim cites; a box edited by hand sets the
+    list to "your own", so that any choice in it is a change."""
 
     def __init__(self, answer: Answer, context: Context, index: Index, filters: Filters,
                  examples: Mapping[str, str] | None = None):
         self.answer, self.context, self.index = answer, context, index
         wide = {"style": label_width(), "layout": widgets.Layout(width="98%")}
+        self.answered = [", ".join(claim.citations) for claim in answer.claims]
         self.claims = [
-            widgets.Text(value=", ".join(claim.citations), description=f"Claim {place} cites", continuous_update=False,
+            widgets.Text(value=cited, description=f"Claim {place} cites", continuous_update=False,
                          placeholder="ids, with commas between them", **wide)
-            for place, claim in enumerate(answer.claims, 1)
+            for place, cited in enumerate(self.answered, 1)
         ]
         self.examples = dict(examples or {})
-        self.example = widgets.Dropdown(options=[AS_IT_IS, *self.examples], description="Try", **wide)
+        self.example = widgets.Dropdown(options=[AS_IT_IS, *self.examples, OWN], description="Try", **wide)
         self.day, self.audience, asker = asker_row(filters.as_of, filters.audience)
         self.example.observe(self._try, names="value")
+        self._trying = False
+        for box in self.claims:
+            box.observe(self._edited, names="value")
         rows = [*([self.example] if self.examples and self.claims else []), *self.claims, asker]
         super().__init__(rows, [*self.claims, self.day, self.audience], height=520)
 
     def _try(self, change: dict) -> None:
-        as_answered = ", ".join(self.answer.claims[0].citations)
-        self.claims[0].value = self.examples.get(change["new"], as_answered)
+        if change["new"] == OWN or not self.claims:
+            return
+        self._trying = True
+        try:
+            first, *others = self.answered
+            for box, cited in zip(self.claims, (self.examples.get(change["new"], first), *others), strict=True):
+                box.value = cited
+        finally:
+            self._trying = False
+
+    def _edited(self, _change: object) -> None:
+        if not self._trying:
+            as_answered = [box.value for box in self.claims] == self.answered
+            self.example.value = AS_IT_IS if as_answered else OWN
 
     def look(self) -> View:
         cited = [[one.strip() for one in box.value.split(",") if one.strip()] for box in self.claims]

@@ -71,13 +71,15 @@ def cost_view(five: float, whole: float, measured: int, documents: int | None = 
     ]
     estimated, quoted = "Estimated from the collection at hand", "Quoted, not measured here: a run on hosted models"
     notes, reference = [_basis(now), _full(now)], _reference()
+    largest = max(SIZES[-1], now.documents)
     body = (
-        _bars(now, tokens) + table(estimated, HEADS, [map(escape, row) for row in rows], numbers=[1, 2, 3])
+        _bars(now, tokens, largest) + table(estimated, HEADS, [map(escape, row) for row in rows], numbers=[1, 2, 3])
         + "".join(f'<p class="quiet">{escape(note)}</p>' for note in notes)
         + table(quoted, HEADS, [map(escape, row) for row in reference], numbers=[1, 2, 3])
     )
-    lines = [summary + ".", "", estimated + ".", *map(_sentence, rows), "", *notes, "", quoted + ".",
-             *map(_sentence, reference)]
+    lines = [summary + ".", "", estimated + ".", *map(_sentence, rows),
+             f"All of {largest:,} documents: {now.whole_at(largest):,} tokens a question.", "", *notes, "",
+             quoted + ".", *map(_sentence, reference)]
     return make_view(NAME, summary, body, "\n".join(lines), CSS)
 
 
@@ -85,8 +87,7 @@ def _sentence(row: Row) -> str:
     return f"{row[0]}: five passages {row[1]}, whole collection {row[2]} ({row[3]})."
 
 
-def _bars(now: Setting, tokens: int) -> str:
-    largest = max(SIZES[-1], now.documents)
+def _bars(now: Setting, tokens: int, largest: int) -> str:
     full = now.whole_at(largest)
 
     def bar(name: str, kind: str, size: float) -> str:

@@ -102,16 +102,26 @@ def deletion_view(steps: Sequence[Step], at: int = 1) -> View:
         for row, name in enumerate(place.name for place in step.places)
     ]
     details = [
-        [escape(place.name), SIGNS[place.found], escape(place.detail)] for place in step.places
+        [escape(place.name), SIGNS[place.found], _with_code(place.detail)] for place in step.places
     ]
     body = (f'<p class="quiet">{escape(report)}</p>{table("Six places, after each step", heads, rows)}'
             + table(f"After step {at}", ("Place", "The document", "What was seen"), details))
-    lines = [summary + ".", report, *(f"{place.name}: {SIGNS[place.found][2:]} ({place.detail})"
-                                      for place in step.places)]
+    lines = [summary + ".", report]
+    lines += [f"{place.name}: {SIGNS[place.found][2:]} ({place.detail})".replace("`", "") for place in step.places]
     for number, one in enumerate(steps, 1):
-        where = ", ".join(place.name for place in one.places if place.found) or "nowhere"
-        lines += [*([""] if number == 1 else []), f"Step {number}: {one.name}. Found in: {where}."]
+        lines += [*([""] if number == 1 else []), f"Step {number}: {one.name}. {_places_in_words(one)}"]
     return make_view(NAME, summary, body, "\n".join(lines))
+
+
+def _places_in_words(step: Step) -> str:
+    names = {state: ", ".join(place.name for place in step.places if place.found is state) for state in SIGNS}
+    gone, unkept = names[False], names[None]
+    return (f"Found in: {names[True] or 'nowhere'}." + (f" Gone from: {gone}." if gone else "")
+            + (f" Not kept in: {unkept}." if unkept else ""))
+
+
+def _with_code(detail: str) -> str:
+    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(detail))
 
 
 def _bold(html: str, chosen: bool) -> str:

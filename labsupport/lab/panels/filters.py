@@ -50,14 +50,15 @@ def filters_view(retriever: Retriever, question: str, as_of: str | None = None, 
     columns = ("Document", "Section", "For", "In force")
     body = "".join(f'<p class="quiet">{escape(note)}</p>' for note in results.notes)
     body += table(f"Found with {method}", ("Rank", *columns), [map(escape, row) for row in found], numbers=[0])
+    nothing = "The filters keep nothing from this search that it would find."
     if kept_from:
         body += table("Would be found as well, but is kept from this search", (*columns, "Why"),
                       [[*map(escape, row[:-1]), f'<div class="bad">✗ {escape(row[-1])}</div>'] for row in kept_from])
     else:
-        body += '<p class="quiet">The filters keep nothing from this search that it would find.</p>'
+        body += f'<p class="quiet">{nothing}</p>'
     lines = [f"Question: {question}", summary + ".", *results.notes, "", f"Found with {method}:"]
     lines += [f"{rank}. {label} | {section} | for {who} | {force}" for rank, label, section, who, force in found]
-    lines += ["", "Kept from this search:" if kept_from else "The filters keep nothing from this search."]
+    lines += ["", "Kept from this search:" if kept_from else nothing]
     lines += [f"- {label} | {section} | for {who} | {force} | {why}" for label, section, who, force, why in kept_from]
     return make_view(NAME, summary, body, "\n".join(lines))
 

@@ -50,17 +50,18 @@ def search_view(retriever: Retriever, question: str, k: int = 5, filters: Filter
     used = found["bm25"].filters  # as applied: a question may name a day of delivery
     said = [f"Searched: {' / '.join(searched)} ({used.as_of or 'any date'}, {used.audience})", *notes]
     meaning = [f"{name}: {what}" for name, what in WHAT.items()]
-    star = ["★ holds the answer."] if known and known.facts else []
+    star, apart = ["★ holds the answer."] if known and known.facts else [], "Scores of two methods do not compare."
     body = (
         "".join(f'<p class="quiet">{escape(line)}</p>' for line in said)
         + table("The same question, four ways", ("Rank", *METHODS), rows, numbers=[0])
-        + f'<p class="quiet">{escape(" ".join([*star, "Scores of two methods do not compare."]))}</p>'
+        + f'<p class="quiet">{escape(" ".join([*star, apart]))}</p>'
         + "".join(f'<p class="quiet">{escape(line)}</p>' for line in meaning)
     )
     lines = [f"Question: {question}", summary + ".", *said]
     for name, results in found.items():
         lines += ["", f"{name} ({WHAT[name]}):"]
         lines += [f"{result.rank}. {_line(result, known)}" for result in results] or ["nothing"]
+    lines += ["", apart]
     return make_view(NAME, summary, f'<div class="lab-four">{body}</div>', "\n".join(lines), CSS)
 
 
