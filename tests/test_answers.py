@@ -100,6 +100,46 @@ def test_what_stands_where_both_workspaces_have_an_answer(mine, theirs, together
     assert both.read()["predictions"] == {"3.p1": {"guess": 2, "seen": True}}
 
 
+SPOILT = '{"exercises": {"3.1": {"answer": "a", "by": "learner", "passed": true}, "3.2": "oops"}, "knowledge": [1]}'
+NOT_TAKEN = "Not taken over from ws-0001/answers.json, which is kept as it is: "
+
+
+@pytest.mark.parametrize(("text", "fault"), [
+    (SPOILT, "exercises 3.2, knowledge"),
+    ("{ not json", "the file, which is not JSON"),
+    ("[" * 100_000, "the file, which is not JSON"),
+    ("[]", "the file, which holds no answers"),
+    ('{"notes": {"3.1": {}}}', "notes"),
+    ("{}", ""), ("", ""), ('{"exercises": {}}', ""),
+])
+def test_one_entry_that_cannot_be_read_does_not_cost_the_others(text, fault, tmp_path):
+    (tmp_path / "answers.json").write_text(text, encoding="utf-8")
+    mine = Answers(tmp_path)
+    before = mine.read()
+    assert mine.fault() == fault and before["exercises"].keys() == ({"3.1"} if text == SPOILT else set())
+    mine.record("exercises", "3.3", **PASSED)
+    assert mine.fault() == "" and mine.read() == before | {"exercises": before["exercises"] | {"3.3": PASSED}}
+    aside = [path.read_text(encoding="utf-8") for path in tmp_path.glob("answers-unreadable-*.json")]
+    assert aside == ([text] if fault else [])
+
+
+def test_what_could_not_be_taken_over_is_said_in_one_line(capsys):
+    folder = open_module("03").folder
+    workspace.current().close()
+    (folder / "answers.json").write_text(SPOILT, encoding="utf-8")
+    capsys.readouterr()
+    assert snapshots.restore("end-of-m02").note == NOT_TAKEN + "exercises 3.2, knowledge."
+    assert capsys.readouterr().err == NOT_TAKEN + "exercises 3.2, knowledge.\n"
+    assert kept("3.1") == {"answer": "a", "by": "learner", "passed": True} and kept("3.2") is None
+    assert (folder / "answers.json").read_text(encoding="utf-8") == SPOILT
+    snapshots.undo()
+    open_module("03", fresh=True)
+    assert capsys.readouterr().out.splitlines()[1] == NOT_TAKEN + "exercises 3.2, knowledge."
+    assert kept("3.1")["passed"]
+    done = snapshots.restore_many("end-of-m02", [Home().folder])
+    assert done[0].note == "" and capsys.readouterr().err == ""
+
+
 def test_a_wrong_answer_after_a_restore_is_not_the_learners_pass():
     from labsupport.lab import check
 

@@ -1,6 +1,10 @@
 """Which workspace is the current one, also where current.txt does not say it."""
 
+import os
 import shutil
+import sqlite3
+import subprocess
+from contextlib import suppress
 
 import pytest
 from disk import tree
@@ -18,6 +22,7 @@ LOST = {
     "garbage": lambda file: file.write_bytes(b"\0\xff\xfe not a name"),
     "another name": lambda file: file.write_text("ws-0042\n"),
     "outside": lambda file: file.write_text("../elsewhere\nws-0001/../../x\n"),
+    "a folder": lambda file: (file.unlink(), (file / "in it").mkdir(parents=True)),
 }
 
 
@@ -103,13 +108,106 @@ def test_the_command_for_all_learners_finds_those_whose_current_is_lost(home, tm
     assert snapshots.homes_below(tmp_path / "class") == [tmp_path / "class/ada"]
 
 
-def test_a_current_that_cannot_be_written_leaves_nothing_behind(home):
-    (home.folder / "current.txt").unlink()
-    (home.folder / "current.txt").mkdir()
+def test_a_current_that_cannot_be_written_leaves_nothing_behind(home, monkeypatch):
+    def refuse(*_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("labsupport.lab.home.os.replace", refuse)
     with pytest.raises(LabError, match="A new workspace in .* cannot be made .*; mend that, or name another folder"):
         snapshots.restore("end-of-m03")
     assert [path.name for path in home.workspaces()] == ["ws-0001", "ws-0002"]
-    assert sorted(path.name for path in home.folder.glob("ws-*")) == ["ws-0001", "ws-0002"]
+    assert sorted(path.name for path in home.folder.iterdir()) == [".lock", "current.txt", "ws-0001", "ws-0002"]
+    with pytest.raises(LabError, match="The folder .* cannot be written .Permission denied.; mend that"):
+        snapshots.undo()
+    assert not (home.folder / "current.txt.new").exists()
+
+
+@pytest.mark.parametrize("name", ["current.txt", "current.txt.new", ".lock"])
+def test_a_folder_in_the_way_is_set_aside_with_all_that_is_in_it(name, home):
+    (home.folder / name).unlink(missing_ok=True)
+    (home.folder / name / "mine").mkdir(parents=True)
+    (home.folder / f"{name}.aside-1").write_text("taken")
+    assert snapshots.restore("end-of-m03").workspace == "ws-0003" and Home().current().name == "ws-0003"
+    assert (home.folder / f"{name}.aside-2/mine").is_dir() and snapshots.undo().workspace == "ws-0002"
+
+
+def test_a_folder_that_cannot_be_set_aside_is_named(home, monkeypatch):
+    def refuse(*_):
+        raise PermissionError(13, "Permission denied")
+
+    LOST["a folder"](home.folder / "current.txt")
+    monkeypatch.setattr(type(home.folder), "rename", lambda path, to: refuse() if path.name == "current.txt" else
+                        os.rename(path, to) or to)
+    with pytest.raises(LabError, match=r"/current.txt is a folder where a file of the lab belongs, and cannot be set "
+                                       r"aside \(Permission denied\); move it away, then try again\.$"):
+        snapshots.restore("end-of-m03")
+    assert [path.name for path in home.workspaces()] == ["ws-0001", "ws-0002"]
+
+
+@pytest.mark.parametrize("name", ["ws-0003", "ws-0003.unfinished"])
+def test_a_file_with_the_name_of_a_workspace_is_left_alone(name, home):
+    (home.folder / name).write_text("a note")
+    assert snapshots.restore("end-of-m03").workspace == "ws-0004"
+    assert (home.folder / name).read_text() == "a note" and snapshots.undo().workspace == "ws-0002"
+
+
+FULL = "No space left on device"
+
+
+def copy_fails(*_, **__):
+    why = f"[Errno 28] {FULL}: '/course/a.csv' -> '/home/a.csv'"
+    raise shutil.Error([("/course/a.csv", "/home/a.csv", why), ("/course/b.csv", "/home/b.csv", why)])
+
+
+def test_a_full_disk_is_one_sentence(home, monkeypatch):
+    monkeypatch.setattr(shutil, "copytree", copy_fails)
+    mend = "mend that, or name another folder with the environment variable LAB_HOME."
+    said = f"A new workspace in {home.folder.as_posix()} cannot be made ({FULL}); {mend}"
+    with pytest.raises(LabError) as error:
+        snapshots.restore("end-of-m03")
+    assert str(error.value) == said
+    assert snapshots.restore_many("end-of-m03", [home.folder])[0].fault == said
+    monkeypatch.undo()
+    monkeypatch.setenv("LAB_HOME", str(home.folder))
+
+    def full(*_, **__):
+        raise LabError("The index … cannot be used.") from sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(snapshots.Store, "replace", full)
+    with pytest.raises(LabError) as error:
+        snapshots.restore("end-of-m03")
+    assert str(error.value) == said.replace(FULL, "database or disk is full")
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A disk of 6 MB; only root can mount one."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    if not shutil.which("mount") or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", place],
+                                                   capture_output=True).returncode:
+        pytest.skip("no disk can be mounted here")
+    yield place
+    subprocess.run(["umount", place], check=True)
+
+
+def test_on_a_full_disk_a_sound_workspace_is_not_called_unsound(small_disk, monkeypatch, capsys):
+    monkeypatch.setenv("LAB_HOME", str(small_disk / "home"))
+    snapshots.restore("end-of-m03")
+    snapshots.restore("end-of-m03")
+    before = sorted(path.name for path in (small_disk / "home").iterdir())
+    with suppress(OSError), (small_disk / "filled").open("wb", buffering=0) as file:
+        while file.write(bytes(4096)):
+            pass
+    with pytest.raises(LabError, match="^Your workspace ws-0002 cannot be opened, as the disk of .* is full; delete"):
+        open_module("04")
+    with pytest.raises(LabError, match=rf"The folder .* cannot be written \({FULL}\); mend that"):
+        snapshots.undo()
+    with pytest.raises(LabError, match=rf"A new workspace in .* cannot be made \({FULL}\); mend that"):
+        snapshots.restore("end-of-m03")
+    assert sorted(path.name for path in (small_disk / "home").iterdir()) == before
+    (small_disk / "filled").unlink()
+    assert open_module("04").folder.name == "ws-0002"
 
 
 def test_nothing_to_undo_makes_no_folder(tmp_path):

@@ -29,7 +29,10 @@ def said(capsys):
         capsys.readouterr()
         code = run(["snapshot", *map(str, words)])
         out, err = capsys.readouterr()
+        notes = [line for line in err.splitlines() if line.startswith(("Not taken over from ", "new: "))]
+        err = "".join(line for line in err.splitlines(keepends=True) if line.rstrip("\n") not in notes)
         assert not (out and err)
+        call.notes = notes
         return code, (out + err).rstrip("\n")
 
     return call
@@ -103,6 +106,18 @@ def test_a_workspace_that_is_not_there_is_refused_naming_those_that_are(lab_home
     assert not lab_home.exists()
     said("restore", "end-of-m01")
     assert said("restore", "ws-0002") == (2, f"There is no workspace ws-0002 in {where}; there are: ws-0001.")
+
+
+def test_a_folder_that_had_no_workspaces_is_named(tmp_path, said):
+    ada, typo = (tmp_path / "class" / name for name in ("ada", "adda"))
+    snapshots.restore("end-of-m01", Home(ada))
+    code, text = said("restore", "end-of-m03", "--into", ada, typo)
+    assert code == 0 and len(text.splitlines()) == 2
+    assert said.notes == [f"new: {typo.as_posix()} had no workspaces"]
+    code, text = said("restore", "end-of-m03", "--into", tmp_path / "class/bo", "--json")
+    assert json.loads(text)[0]["note"].startswith("new: ") and len(said.notes) == 1
+    said("restore", "ws-0001", "--into", ada)
+    assert said.notes == []
 
 
 def test_a_kept_workspace_for_many_learners(tmp_path, said):

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import sqlite3
 import threading
 from contextlib import closing
@@ -87,6 +88,9 @@ BROKEN = {
     "document deleted": lambda folder: (folder / "corpus/documents/gift-cards.md").unlink(),
     "document changed": lambda folder: (folder / "corpus/documents/gift-cards.md").write_text("half of an exer"),
     "document added": lambda folder: (folder / "corpus/documents/mine.md").write_text("---\n---\nMine"),
+    "questions gone": lambda folder: (folder / "corpus/questions.csv").unlink(),
+    "defaults gone": lambda folder: (folder / "corpus/course.yaml").unlink(),
+    "recordings gone": lambda folder: (folder / "corpus/recordings").rename(folder / "elsewhere"),
     "corpus gone": lambda folder: (folder / "corpus").rename(folder / "elsewhere"),
     "answers damaged": lambda folder: (folder / "answers.json").write_text('{"exercises": {"4.1'),
 }
@@ -106,6 +110,38 @@ def test_a_workspace_that_is_not_sound_is_kept_and_another_opened(damage, lab_ho
     lab.close()
     kept = {path: data for path, data in tree(first.folder).items() if "-shm" not in path and "-wal" not in path}
     assert kept == before
+
+
+def test_a_missing_file_is_named_and_other_files_are_welcome():
+    folder = open_module("04").folder
+    (folder / "corpus/notes.txt").write_text("mine")
+    assert fault_of(folder) is None
+    (folder / "corpus/questions.csv").unlink()
+    assert fault_of(folder) == "its corpus lacks questions.csv."
+    BROKEN["recordings gone"](folder)
+    assert re.fullmatch(r"its corpus lacks questions.csv, recordings/.*, recordings/.* and 2 more\.", fault_of(folder))
+    assert open_module("05").folder != folder
+
+
+def test_module_0_does_not_open_without_the_questions(monkeypatch, capsys):
+    folder = open_module("00").folder
+    (folder / "corpus/questions.csv").unlink()
+    assert open_module("00").folder != folder
+    assert "no module can open from it: its corpus lacks questions.csv." in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_course_of_ones_own_may_lack_what_ours_has(tmp_path, monkeypatch):
+    """Only what the course's corpus has is asked for."""
+    course = tmp_path / "course"
+    shutil.copytree(snapshots.course_root() / "corpus", course / "corpus")
+    for name in ("course.yaml", "inventory.csv"):
+        (course / "corpus" / name).unlink()
+    shutil.rmtree(course / "corpus/recordings")
+    folder = open_module("04").folder
+    monkeypatch.setattr("labsupport.lab.soundness.course_root", lambda: course)
+    BROKEN["defaults gone"](folder)
+    BROKEN["recordings gone"](folder)
+    assert fault_of(folder) is None
 
 
 def make_newer(folder):

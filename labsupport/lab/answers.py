@@ -24,12 +24,36 @@ class Answers:
         self.path = folder / FILE
 
     def read(self) -> dict[str, dict[str, dict]]:
-        """All answers by kind and id. A file that cannot be read counts as empty; it is kept (see `_set_aside`)."""
+        """All answers by kind and id that can be read. A file with others is kept (see `_change`)."""
+        return self._read()[0]
+
+    def fault(self) -> str:
+        """What in the file cannot be read; "" where all can, or where there is no file yet."""
+        return self._read()[1]
+
+    def _read(self) -> tuple[dict[str, dict[str, dict]], str]:
+        good: dict[str, dict[str, dict]] = {kind: {} for kind in KINDS}
         try:
-            kept = json.loads(self.path.read_text(encoding="utf-8"))
-            return {kind: {str(key): dict(value) for key, value in kept.get(kind, {}).items()} for kind in KINDS}
-        except (OSError, ValueError, TypeError, AttributeError):
-            return {kind: {} for kind in KINDS}
+            text = self.path.read_text(encoding="utf-8")
+            kept = json.loads(text) if text.strip() else {}
+        except FileNotFoundError:
+            return good, ""
+        except OSError as error:
+            return good, f"the file, which cannot be read ({error.strerror or error})"
+        except (ValueError, RecursionError):
+            return good, "the file, which is not JSON"
+        if not isinstance(kept, dict):
+            return good, "the file, which holds no answers"
+        bad = sorted(kept.keys() - {*KINDS})
+        for kind in KINDS:
+            entries = kept.get(kind, {})
+            if not isinstance(entries, dict):
+                bad.append(kind)
+                continue
+            good[kind] = {key: value for key, value in entries.items() if isinstance(value, dict)}
+            bad += [f"{kind} {key}" for key in entries if key not in good[kind]]
+        more = f" and {len(bad) - 5} more" if len(bad) > 5 else ""
+        return good, ", ".join(bad[:5]) + more
 
     def record(self, kind: str, key: str, **values: object) -> None:
         """Keep these values for one exercise, prediction or question, beside what was kept before. Raises OSError.
@@ -63,18 +87,16 @@ class Answers:
 
     def _change(self, change: Callable[[dict], None]) -> None:
         with FileLock(self.path.with_name(f".{FILE}.lock"), timeout=10):
-            kept = self.read()
-            if self.path.exists() and not any(kept.values()):
-                self._set_aside()
+            kept, fault = self._read()
             change(kept)
             new = self.path.with_name(f".{FILE}.new")
             new.write_text(as_text(kept), encoding="utf-8", newline="\n")
+            if fault:
+                self._set_aside()
             os.replace(new, self.path)
 
     def _set_aside(self) -> None:
-        """Keep a file that holds no answers we can read; an empty one of ours is no loss."""
-        if self.path.read_bytes().strip() in (b"", as_text({kind: {} for kind in KINDS}).strip().encode()):
-            return
+        """Keep a file that holds something we cannot read."""
         number = 1
         while (aside := self.path.with_name(f"answers-unreadable-{number}.json")).exists():
             number += 1

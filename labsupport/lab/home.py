@@ -11,8 +11,9 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import groupby
 from pathlib import Path
 
@@ -91,7 +92,7 @@ class Home:
         If that fails nothing is left of it.
         """
         before = self._history()  # read first: where current.txt is lost, the new folder would be the newest
-        number = max([int(path.name[3:]) for path in self.workspaces()], default=0) + 1
+        number = max(self._taken(), default=0) + 1
         folder = self.folder / f"ws-{number:04d}"
         made = unfinished = folder.with_name(folder.name + ".unfinished")
         try:
@@ -103,10 +104,11 @@ class Home:
             self._write([folder.name, *before])
         except BaseException as error:
             shutil.rmtree(made, ignore_errors=True)
-            if not isinstance(error, OSError):
+            full = isinstance(error.__cause__, sqlite3.OperationalError) and "full" in str(error.__cause__)
+            if not (isinstance(error, OSError) or full):
                 raise
             raise LabError(
-                f"A new workspace in {self.folder.as_posix()} cannot be made ({error.strerror or error}); "
+                f"A new workspace in {self.folder.as_posix()} cannot be made ({reason(error.__cause__ or error)}); "
                 "mend that, or name another folder with the environment variable LAB_HOME."
             ) from error
         return folder
@@ -116,6 +118,7 @@ class Home:
         """One at a time: two notebooks opened together must not make two workspaces."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
+            self._make_way(".lock")
             with FileLock(self.folder / ".lock", timeout=WAIT_SECONDS):
                 yield
         except Timeout as error:
@@ -125,7 +128,7 @@ class Home:
             ) from error
         except OSError as error:
             raise LabError(
-                f"The folder {self.folder.as_posix()} cannot be written ({error.strerror or error}); "
+                f"The folder {self.folder.as_posix()} cannot be written ({reason(error)}); "
                 "mend that, or name another folder with the environment variable LAB_HOME."
             ) from error
 
@@ -147,7 +150,42 @@ class Home:
             return []
         return [line.strip() for line in lines if WORKSPACE.fullmatch(line.strip())]
 
+    def _taken(self) -> list[int]:
+        """Numbers that a new workspace cannot have: files of such names count, though they are no workspaces."""
+        found = self.folder.glob("ws-*") if self.folder.is_dir() else ()
+        names = [path.name if path.is_dir() else path.name.removesuffix(".unfinished") for path in found]
+        return [int(name[3:]) for name in names if WORKSPACE.fullmatch(name)]
+
     def _write(self, names: list[str]) -> None:
         new = self.folder / f"{CURRENT}.new"
-        new.write_text("\n".join(names[:REMEMBERED]) + "\n", encoding="utf-8", newline="\n")
-        os.replace(new, self.folder / CURRENT)
+        self._make_way(new.name)
+        self._make_way(CURRENT)
+        try:
+            new.write_text("\n".join(names[:REMEMBERED]) + "\n", encoding="utf-8", newline="\n")
+            os.replace(new, self.folder / CURRENT)
+        except BaseException:
+            with suppress(OSError):
+                new.unlink(missing_ok=True)
+            raise
+
+    def _make_way(self, name: str) -> None:
+        """A folder that stands where a file of ours belongs is set aside, whatever is in it."""
+        path, number = self.folder / name, 1
+        if not path.is_dir():
+            return
+        while (aside := path.with_name(f"{name}.aside-{number}")).exists():
+            number += 1
+        try:
+            path.rename(aside)
+        except OSError as error:
+            raise LabError(
+                f"{path.as_posix()} is a folder where a file of the lab belongs, and cannot be set aside "
+                f"({reason(error)}); move it away, then try again."
+            ) from error
+
+
+def reason(error: BaseException) -> str:
+    """Why a file could not be read or written, in the system's words. `shutil` gives a list of all files: the first."""
+    if isinstance(error, shutil.Error) and error.args and isinstance(error.args[0], list) and error.args[0]:
+        return re.sub(r"^\[\w+ -?\d+\] |: ['\"].*", "", str(error.args[0][0][-1]), flags=re.DOTALL)
+    return getattr(error, "strerror", None) or str(error)

@@ -6,19 +6,21 @@ The files of a snapshot are described in snapshot_files.py, how they are made in
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from labsupport.lab.answers import FILE as ANSWERS
 from labsupport.lab.answers import Answers, as_text
-from labsupport.lab.home import CURRENT, WORKSPACE, Home, course_root
-from labsupport.lab.snapshot_files import STATE, Snapshot, entries, examine, json_lines, load, names, snapshots_folder
+from labsupport.lab.home import CURRENT, WORKSPACE, Home, course_root, reason
+from labsupport.lab.snapshot_files import Snapshot, entries, examine, json_lines, load, names, snapshots_folder
 from labsupport.lab.snapshot_manifest import CORPUS_FILE, LAST_MODULE, MANIFEST, REBUILD, Refused, read_manifest
-from labsupport.lab.soundness import CORPUS, INDEX, course_parts, document_hashes, fault_of
+from labsupport.lab.soundness import CORPUS, DISK_FULL, INDEX, course_parts, document_hashes, fault_of
 from labsupport.pipeline import LabError
 from labsupport.pipeline.index import identity
 from labsupport.pipeline.store import Store
@@ -34,15 +36,20 @@ def fill(workspace: Path, snapshot: Snapshot) -> None:
     with Store(workspace / INDEX, create=True) as store:
         store.replace(add=entries(snapshot), meta=identity(*course_parts()))
     (workspace / ANSWERS).write_text(as_text(snapshot.answers), encoding="utf-8", newline="\n")
-    if fault := fault_of(workspace):
+    if (fault := fault_of(workspace)) == DISK_FULL:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    if fault:
         raise Refused(snapshot.name, f"does not give a sound workspace ({fault.rstrip('.')})")
 
 
 def copy_course_files(corpus: Path) -> None:
-    """Everything of the course's corpus that no module changes: questions, screenshots, recordings, evidence."""
+    """All of the course's corpus but the documents: questions, screenshots, recordings, evidence, defaults.
+
+    Those that are part of a learner's state (STATE) are then replaced by the snapshot's, where it has them.
+    """
     source = course_root() / CORPUS
     for path in sorted(source.iterdir()) if source.is_dir() else ():
-        if path.name.startswith(".") or path.name in ("documents", *STATE):
+        if path.name.startswith(".") or path.name == "documents":
             continue
         corpus.mkdir(parents=True, exist_ok=True)
         if path.is_dir():
@@ -55,7 +62,7 @@ def copy_course_files(corpus: Path) -> None:
 class Restored:
     """What came of one restore: the workspace now in use, the former one (kept for `undo`), or the fault.
 
-    `already`: it was in use before, so nothing was changed.
+    `already`: it was in use before, so nothing was changed. `note`: what else the instructor should know.
     """
 
     home: Path
@@ -63,6 +70,7 @@ class Restored:
     former: str = ""
     fault: str = ""
     already: bool = False
+    note: str = ""
 
 
 def restore(name: str, home: Home | None = None, folder: Path | None = None) -> Restored:
@@ -72,7 +80,14 @@ def restore(name: str, home: Home | None = None, folder: Path | None = None) -> 
     The name of a workspace that was kept ("ws-0002") makes that one current again. Raises LabError, nothing touched.
     """
     home = home or Home()
-    return go_back(name, home) if WORKSPACE.fullmatch(name) else place(load(name, folder), home)
+    return _told(go_back(name, home) if WORKSPACE.fullmatch(name) else place(load(name, folder), home))
+
+
+def _told(done: Restored, where: str = "") -> Restored:
+    """Say the note; not on stdout, which may be read by a program."""
+    if done.note:
+        print(where + done.note, file=sys.stderr)
+    return done
 
 
 def go_back(name: str, home: Home) -> Restored:
@@ -87,6 +102,7 @@ def go_back(name: str, home: Home) -> Restored:
         already = not left and not home.lost()
         if not already:
             home.switch(name)
+            _give_to_owner(_files_of(home), home.folder)
     return Restored(home.folder, name, left, already=already)
 
 
@@ -96,8 +112,15 @@ def place(snapshot: Snapshot, home: Home) -> Restored:
     with home.lock():
         former = home.current()
         made = place_locked(snapshot, home)
-        _give_to_owner([home.folder, home.folder / ".lock", home.folder / CURRENT, made, *made.rglob("*")], there)
-    return Restored(home.folder, made.name, former.name if former else "")
+        _give_to_owner([home.folder, *_files_of(home), made, *made.rglob("*")], there)
+    return Restored(home.folder, made.name, former.name if former else "", note=answers_left(former))
+
+
+def answers_left(former: Path | None) -> str:
+    """What of the answers in a former workspace could not be taken over; "" where all could."""
+    if not (former and (fault := Answers(former).fault())):
+        return ""
+    return f"Not taken over from {former.name}/{ANSWERS}, which is kept as it is: {fault}."
 
 
 def place_locked(snapshot: Snapshot, home: Home) -> Path:
@@ -117,6 +140,10 @@ def add_workspace(home: Home, fill_folder: Callable[[Path], None]) -> Path:
     return home.add(fill_new)
 
 
+def _files_of(home: Home) -> list[Path]:
+    return [home.folder / ".lock", home.folder / CURRENT]
+
+
 def _give_to_owner(paths: Iterable[Path], there: Path) -> None:
     """An instructor who restores as root leaves the files to the learner whose folder it was."""
     if hasattr(os, "chown") and os.geteuid() == 0:
@@ -130,14 +157,18 @@ def restore_many(name: str, homes: Iterable[Path], folder: Path | None = None) -
     """The snapshot for many learners; one whose folder makes trouble does not stop the others.
 
     `homes`: each learner's LAB_HOME. The snapshot is verified once, before the first folder is touched. The name of a
-    workspace goes back to the one that each learner has of that name.
+    workspace goes back to the one that each learner has of that name. A folder without workspaces is named: it may be
+    mistyped.
     """
     snapshot, done = None if WORKSPACE.fullmatch(name) else load(name, folder), []
     for path in homes:
         try:
-            done.append(place(snapshot, Home(path)) if snapshot else go_back(name, Home(path)))
+            one = place(snapshot, Home(path)) if snapshot else go_back(name, Home(path))
+            if not one.former and not one.already and snapshot:
+                one = replace(one, note=f"new: {path.as_posix()} had no workspaces")
+            done.append(_told(one, "" if one.note.startswith("new: ") else f"{path.as_posix()}: "))
         except (LabError, OSError) as error:
-            done.append(Restored(path, fault=str(error)))
+            done.append(Restored(path, fault=reason(error)))
     return done
 
 
@@ -180,6 +211,7 @@ def undo(home: Home | None = None) -> Restored:
     if back:
         with home.lock():
             left, back = home.current(), home.undo()
+            _give_to_owner(_files_of(home), home.folder)
     if back is None:
         before = f"before {left.name} " if left else ""
         raise LabError(

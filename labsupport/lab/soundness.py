@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
+import sqlite3
 from pathlib import Path
 
+from labsupport.lab.home import course_root
 from labsupport.pipeline import LabError
 from labsupport.pipeline.chunking import Chunker, make_chunker
 from labsupport.pipeline.embedding import Embedder, load_embedder
@@ -14,6 +17,8 @@ from labsupport.pipeline.sqlite_file import Replaceable, check_file
 from labsupport.pipeline.store import Store
 
 CORPUS, INDEX = "corpus", "index.sqlite"
+DISK_FULL = "the disk is full, so its index cannot be opened."
+ROOM = 1_000_000  # SQLite's own files beside an index that is only read take some 33,000 bytes
 
 
 def course_parts() -> tuple[Chunker, Embedder]:
@@ -23,7 +28,10 @@ def course_parts() -> tuple[Chunker, Embedder]:
 
 
 def fault_of(workspace: Path) -> str | None:
-    """What is wrong with a workspace, as one sentence; None: it is sound."""
+    """What is wrong with a workspace, as one sentence; None: it is sound. DISK_FULL: nobody can tell."""
+    if missing := missing_files(workspace / CORPUS):
+        more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
+        return f"its corpus lacks {', '.join(missing[:3])}{more}."
     if not (workspace / INDEX).is_file():
         return "it has no index."
     try:
@@ -31,7 +39,22 @@ def fault_of(workspace: Path) -> str | None:
     except Replaceable:
         return "its index is damaged."
     except (LabError, OSError) as error:
+        cause = error.__cause__
+        if isinstance(cause, sqlite3.OperationalError) and shutil.disk_usage(workspace).free < ROOM:
+            return DISK_FULL
         return str(error)
+
+
+def missing_files(corpus: Path) -> list[str]:
+    """What the course's corpus has beside its documents and this one has not: a module would fail where it is read."""
+    course = course_root() / CORPUS
+    files = (path.relative_to(course) for path in sorted(course.rglob("*")) if path.is_file())
+    return [
+        path.as_posix()
+        for path in files
+        if path.parts[0] != "documents" and not any(part.startswith(".") for part in path.parts)
+        and not (corpus / path).is_file()
+    ]
 
 
 def index_fault(corpus: Path, index: Path) -> str | None:

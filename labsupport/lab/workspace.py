@@ -18,7 +18,15 @@ from typing import TYPE_CHECKING
 from labsupport.lab import snapshots
 from labsupport.lab.answers import Answers
 from labsupport.lab.home import Home, course_root
-from labsupport.lab.soundness import CORPUS, INDEX, course_parts, document_hashes, fault_of
+from labsupport.lab.soundness import (
+    CORPUS,
+    DISK_FULL,
+    INDEX,
+    course_parts,
+    document_hashes,
+    fault_of,
+    missing_files,
+)
 from labsupport.pipeline import LabError
 from labsupport.pipeline.corpus import course_defaults, read_questions
 from labsupport.pipeline.index import Filters
@@ -193,6 +201,11 @@ def open_module(module: str | int, fresh: bool = False) -> Lab:
     with home.lock():
         own = home.current()
         fault = fault_of(own) if own and not (number == 0 and _to_be_indexed(own)) else None
+        if fault == DISK_FULL and not fresh:
+            raise LabError(
+                f"Your workspace {own.name} cannot be opened, as the disk of {home.folder.as_posix()} is full; delete "
+                "files that nobody needs, such as old `ws-` folders, then run this cell again."
+            )
         if own and not fault and not fresh:
             folder, lines = own, [f"Module {number} opens from your own workspace ({own.name})."]
             if home.lost():
@@ -207,6 +220,8 @@ def open_module(module: str | int, fresh: bool = False) -> Lab:
                 print("Indexing the course's documents; the first time this takes some 15 seconds.")
             folder = snapshots.add_workspace(home, fill_from_course if number else copy_course)
             lines = [f"Module {number} opens from the course's own documents (workspace {folder.name})."]
+    if own and folder != own and (left := snapshots.answers_left(own)):
+        lines.append(left)
     if fault:
         lines.append(f"Your workspace {own.name} is kept as it is, but no module can open from it: {_here(fault)}")
     if _current:
@@ -228,7 +243,7 @@ def fill_from_course(folder: Path) -> None:
 
 
 def _to_be_indexed(folder: Path) -> bool:
-    return (folder / CORPUS).is_dir() and not (folder / INDEX).exists()
+    return not (folder / INDEX).exists() and (folder / CORPUS).is_dir() and not missing_files(folder / CORPUS)
 
 
 def _here(fault: str) -> str:
