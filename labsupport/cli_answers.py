@@ -28,6 +28,7 @@ from labsupport.cli_options import (
 from labsupport.pipeline import LabError
 
 answers = typer.Typer()
+SECONDS = "seconds a question, models loaded"
 CHAT = "chat"  # the name under which the local chat model's answers are recorded
 
 
@@ -212,7 +213,8 @@ def evaluate(
     rows = measured.table(split)
     if as_json:
         return show(rows)
-    print("| " + " | ".join(rows[0]) + " |\n|" + "---|" * len(rows[0]))
+    columns = [SECONDS if name == "seconds" else name for name in rows[0]]
+    print("| " + " | ".join(columns) + " |\n|" + "---|" * len(columns))
     for row in rows:
         cells = (f"{cell:.3f}" if isinstance(cell, float) else str(cell) for cell in row.values())
         print("| " + " | ".join(cells) + " |")

@@ -227,3 +227,9 @@ def test_a_make_answerer_that_takes_nothing_is_one_sentence(here, said, own_answ
     own_answerer("def make_answerer():\n    return None\n")
     code, out, err = said("ask", "x", "--answerer", "shouting", "--method", "bm25")
     assert (code, out, len(err.splitlines())) == (2, "", 1) and "make_answerer of labsupport" in err
+
+
+def test_the_seconds_of_an_evaluation_say_what_they_are(here, said):
+    code, out, _ = said("evaluate", "--method", "bm25")
+    assert code == 0 and out.splitlines()[0].endswith("| MRR | seconds a question, models loaded |")
+    assert "seconds" in json.loads(said("evaluate", "--method", "bm25", "--json")[1])[0]

@@ -5,6 +5,7 @@ from desk import WordReranker, WordVectors, build_desk
 
 from labsupport.pipeline import LabError
 from labsupport.pipeline.corpus import Fact, Question
+from labsupport.pipeline.embedding import OneByOne
 from labsupport.pipeline.evaluation import Evaluation, Outcome, evaluate, fact_ranks, holds_fact
 from labsupport.pipeline.search import METHODS, Retriever
 from labsupport.pipeline.store import Store
@@ -65,6 +66,33 @@ def test_every_method_is_asked_every_question_that_has_facts(retriever):
     assert all(row["questions"] == 4 and row["facts"] == 5 for row in evaluation.table())
     assert seen == [(n, 16) for n in range(1, 17)]
     assert {o.question.qid for o in evaluation.outcomes} == {"E1", "E2", "E3", "E4"}
+
+
+class Slow(OneByOne):
+    """Counts its work, and takes a tick of the clock for a question and a thousand for loading."""
+
+    name, fingerprint = WordVectors.name, WordVectors.fingerprint
+    max_tokens, dimensions = 10_000, WordVectors.dimensions
+
+    def __init__(self, clock):
+        super().__init__()
+        self.clock, self.loaded = clock, False
+
+    def count_tokens(self, text):
+        return len(text.split())
+
+    def _vectors(self, texts, *, query):
+        self.clock[0] += 1 if self.loaded else 1_000
+        self.loaded = True
+        yield from WordVectors().embed(texts, query=query)
+
+
+def test_no_method_pays_for_the_loading_or_finds_what_another_remembers(retriever, monkeypatch):
+    clock = [0]
+    monkeypatch.setattr("labsupport.pipeline.evaluation.time.perf_counter", lambda: clock[0])
+    slow = Retriever(retriever.store, Slow(clock), WordReranker())
+    rows = {row["method"]: row["seconds"] for row in evaluate(slow, QUESTIONS[:1] * 3).table()}
+    assert rows == {"bm25": 0, "dense": 1, "hybrid": 1, "rerank": 1}
 
 
 def test_each_question_is_asked_with_its_own_date_audience_and_conversation(retriever):

@@ -111,6 +111,11 @@ class OneByOne:
                 self._queries.popitem(last=False)
         return vector
 
+    def forget(self) -> None:
+        """Let go of the questions' vectors: who measures a search must not find them there already."""
+        with self._guard:
+            self._queries.clear()
+
     def count_tokens(self, text: str) -> int:
         raise NotImplementedError
 
