@@ -1,12 +1,14 @@
 """The machinery on a module made up here, then the content of every module: right, wrong and blank answers."""
 
 import ast
+import functools
 import re
 from functools import cache
 
 import ipywidgets
 import numpy as np
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 
 from labsupport.lab import (
     ____,
@@ -108,7 +110,53 @@ def out(capsys):
 def test_pass_is_said_and_kept(toy, out):
     assert check("9.1", lambda n: n + n) is None
     assert out() == "9.1 pass: Twice n is n and n."
-    assert toy.answers.kept["exercises"]["9.1"] == {"passed": True, "answer": "the function <lambda>", "by": "learner"}
+    assert toy.answers.kept["exercises"]["9.1"] == {
+        "passed": True, "answer": 'assert check("9.1", lambda n: n + n) is None', "by": "learner"}
+
+
+def kept_answer(toy, answer):
+    check("9.1", answer)
+    return toy.answers.kept["exercises"]["9.1"]["answer"]
+
+
+def test_of_a_function_its_source_is_kept(toy):
+    def double(n):
+        """Twice."""
+        return n + n
+
+    assert kept_answer(toy, double) == 'def double(n):\n    """Twice."""\n    return n + n'
+
+
+def test_of_a_function_from_a_cell_its_source_is_kept(toy):
+    shell = InteractiveShell.instance()
+    try:
+        shell.run_cell("def double(n):\n    return n + n + 0\n")
+        assert kept_answer(toy, shell.user_ns["double"]) == "def double(n):\n    return n + n + 0"
+    finally:
+        InteractiveShell.clear_instance()
+
+
+class Hidden:
+    def __call__(self, n):
+        return n
+
+    def __getattr__(self, name):
+        raise RuntimeError("nothing to see")
+
+
+def test_what_has_no_source_is_kept_by_its_name_and_nothing_raises(toy, monkeypatch):
+    names = {}
+    exec("def double(n): return 2 * n", names)
+    assert kept_answer(toy, names["double"]) == "the function double"
+    assert kept_answer(toy, abs) == "the function abs"
+    assert kept_answer(toy, functools.partial(pow, 2)) == "the function partial"
+    assert kept_answer(toy, Hidden()) == "an answer of type Hidden"
+    monkeypatch.setattr(grading.inspect, "getsource", lambda _: "    " + "x" * 9000)
+    assert kept_answer(toy, boom_free) == "x" * 2000 + "…"
+
+
+def boom_free(n):
+    return n
 
 
 def test_fail_says_what_was_seen_and_expected_and_where_to_look(toy, out):

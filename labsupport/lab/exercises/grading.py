@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+import textwrap
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +15,7 @@ from labsupport.lab.source import say
 from labsupport.pipeline import LabError
 
 PASS, FAIL, ERROR, NOT_ATTEMPTED = "pass", "fail", "error", "not attempted"
+MOST_KEPT = 2000  # characters of a function's source
 _hints_given: dict[str, int] = {}
 
 
@@ -41,7 +45,19 @@ def check(exercise_id: str, answer: Any = blank.BLANK) -> None:
     verdict = grade(exercise_id, answer, current_lab())
     say(str(verdict))
     if verdict.outcome in (PASS, FAIL):
-        keep("exercises", exercise_id, answer=short(answer), by="learner", **_passed(verdict))
+        keep("exercises", exercise_id, answer=as_given(answer), by="learner", **_passed(verdict))
+
+
+def as_given(answer: Any) -> str:
+    """The answer as text to be kept: of a function its source, as its name says nothing. Raises nothing."""
+    try:
+        if callable(answer):
+            with suppress(Exception):  # made by `exec`, written in C, or its file is gone
+                source = textwrap.dedent(inspect.getsource(answer)).strip()
+                return source if len(source) <= MOST_KEPT else source[:MOST_KEPT] + "…"
+        return short(answer)
+    except Exception:
+        return f"an answer of type {type(answer).__name__}"
 
 
 def _passed(verdict: Verdict) -> dict[str, bool]:

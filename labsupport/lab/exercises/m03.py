@@ -65,12 +65,15 @@ def check_best(best, lab) -> Wrong | None:
         (["s1", "s2", "p1"], {"p1"}, 2),
         (["p1", "p2", "p3"], {"p1", "p2", "p3"}, 2),
         (["s1", "s2"], set(), 5),
+        ([f"s{n}" for n in range(1, 120)] + ["p1", "p2"], {"p1", "p2"}, 1),  # the whole list is read, however long
     ]
     for ranked, allowed, k in cases:
         expected = [one for one in ranked if one in allowed][:k]
         seen = best(list(ranked), set(allowed), k)
         if compare(seen, expected):
-            return Wrong(f"{seen} for {ranked}, of which {sorted(allowed)} are allowed, and k = {k}", str(expected))
+            shown = ranked if len(ranked) < 10 else f"{len(ranked)} ids"
+            asked = f"{shown}, of which {sorted(allowed)} are allowed, and k = {k}"
+            return Wrong(f"{short(seen)} for {asked}", str(expected))
     return None
 
 
@@ -172,7 +175,8 @@ EXERCISES = (
         solution="[one for one in ranked if one in allowed][:k]",
         wrong=("[one for one in ranked[:k] if one in allowed]", "ranked[:k]",
                "[one for one in ranked if one in allowed]",
-               "sorted(allowed)[:k]", "[one for one in ranked[:2 * k] if one in allowed][:k]"),
+               "sorted(allowed)[:k]", "[one for one in ranked[:2 * k] if one in allowed][:k]",
+               "[one for one in ranked[:50] if one in allowed][:k]"),
         hints=("Which comes first, the filter or the slice `[:k]`?",
                "First `[one for one in ranked if …]`, then `[:k]` behind the closing bracket."),
         explain="The other way round, each passage that is not allowed takes a place, and nobody gets it back.",

@@ -1,5 +1,6 @@
 """Module 4, the context budget: estimating, choosing within a budget, near-duplicates, and what must not be merged."""
 
+from dataclasses import replace
 from functools import lru_cache
 from numbers import Real
 
@@ -77,6 +78,8 @@ def check_merge_rule(may_drop, lab) -> Wrong | None:
     cases = [
         (windows, False, "the two versions of the return window"),
         (storage, True, "winter storage in the guides of two machines"),
+        ([storage[0], replace(storage[1], title=storage[0].title)], True, "two documents that have one title"),
+        ([windows[0], replace(windows[1], title="Returns")], False, "two versions of which one has another title"),
         ([pump, table], False, "the pump procedure and the warranty table, which share few words"),
     ]
     for (a, b), expected, what in cases:
@@ -159,7 +162,8 @@ EXERCISES = (
         stub="def may_drop(a, b):\n    same_words = jaccard(a.body, b.body) >= 0.9\n    return same_words and ____\n\n"
         'check("4.4", may_drop)',
         solution="a.doc_id != b.doc_id",
-        wrong=("True", "a.chunk_id != b.chunk_id", "a.version != b.version", "a.title == b.title", "False"),
+        wrong=("True", "a.chunk_id != b.chunk_id", "a.version != b.version", "a.title == b.title", "a.title != b.title",
+               "False"),
         hints=(
             "Which field of a passage is the same in version 3 and version 4 of the returns policy?",
             "Two versions share their `doc_id`. The guides of two machines do not.",

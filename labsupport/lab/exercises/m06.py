@@ -71,8 +71,13 @@ def check_key(key, lab) -> Wrong | None:
     """Two keys may be the same only if question, passages and state of the index are."""
     first = ("What is the staff discount?", ["c13d27947ed1", "ea0bff365b2c"], (1, 0, None))
     others = {
-        "after the index has changed": (*first[:2], (2, 0, None)),
+        "after another process has changed the index": (*first[:2], (2, 0, None)),
+        "after this process has changed the index": (*first[:2], (1, 1, None)),
+        "after the file of the index was exchanged": (*first[:2], (1, 0, (688128, 7, 7))),
         "when a customer asks, who is sent other passages": (first[0], ["ea0bff365b2c", "1c39dfa3647f"], first[2]),
+        "when the first passage is another": (first[0], ["1c39dfa3647f", "ea0bff365b2c"], first[2]),
+        "when the second passage is another": (first[0], ["c13d27947ed1", "1c39dfa3647f"], first[2]),
+        "when one passage fewer is sent": (first[0], first[1][:1], first[2]),
         "for another question": ("What perks do staff have?", *first[1:]),
     }
     try:
@@ -171,7 +176,9 @@ EXERCISES = (
         stub='def key(question, passages, generation):\n    return ____\n\ncheck("6.4", key)',
         solution="(question, tuple(passages), generation)",
         wrong=("question", "(question, tuple(passages))", "(question, generation)", "(question, passages, generation)",
-               "(question, len(passages), generation)"),
+               "(question, len(passages), generation)", "(question, passages[0], generation)",
+               "(question, passages[-1], generation)", "(question, tuple(passages), generation[0])",
+               "(question, tuple(passages), generation[:2])"),
         hints=(
             "The same question, asked by a customer and by staff, is sent different passages.",
             "A list cannot be part of a key; a tuple can.",
