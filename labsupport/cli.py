@@ -23,6 +23,7 @@ from labsupport.cli_options import (
     Method,
     engine_of,
     filters_for,
+    mends_named,
     one_of,
     open_index,
     progress_bar,
@@ -82,7 +83,7 @@ def ingest(
     """Make the index equal to the folder, doing only the work the changes need."""
     from labsupport.pipeline.updates import ingest as run_ingest
 
-    with progress_bar() as progress:
+    with mends_named(corpus, index), progress_bar() as progress:
         report = run_ingest(
             corpus, engine_of(index), rebuild=rebuild, verify=verify, allow_empty=allow_empty, progress=progress
         )
@@ -90,7 +91,7 @@ def ingest(
         show(asdict(report))
     else:
         print(report)
-        info(index)
+        info(index, corpus)
     return 1 if report.failed else 0
 
 
@@ -103,7 +104,7 @@ def chunks(
     as_json: AsJson = False,
 ) -> int:
     """List the chunks of a document with their offsets."""
-    with open_index(index) as store:
+    with open_index(index, corpus) as store:
         found = store.chunks(doc, version)
     if as_json:
         show([chunk.as_dict() for chunk in found])
@@ -134,7 +135,7 @@ def search(
     from labsupport.pipeline.search import Retriever
 
     filters = filters_for(corpus, as_of, audience, language, doc_type)
-    with open_index(index) as store:
+    with open_index(index, corpus) as store:
         results = Retriever(store).search(text, method=method, k=k, filters=filters)
     if as_json:
         return show(
@@ -165,7 +166,7 @@ def search(
 @app.command()
 def info(index: Index = DEFAULT_INDEX, corpus: Corpus = DEFAULT_CORPUS, as_json: AsJson = False) -> None:
     """Say what the index holds and what made it."""
-    with open_index(index) as store:
+    with open_index(index, corpus) as store:
         rows, meta = store.documents(), store.meta()
         index = getattr(store, "shown", index)  # an address without its password
     held = sum(row.chunks for row in rows)
@@ -216,7 +217,7 @@ def serve(
     if answerer:
         refuse_unknown(answerer)
     filters_for(corpus, None, None)  # refuses a corpus that is not there
-    with open_index(index) as store:
+    with open_index(index, corpus) as store:
         run_server(store, corpus, host, port, answerer, method, tokens, tuple(name or ()), log_questions)
 
 

@@ -64,7 +64,7 @@ def ask(
     if not repeats and not prompt:
         refuse_unknown(named, "Only the course's questions are recorded; ask a free question with "
                        "--answerer extractive.")
-    with open_index(index) as store:
+    with open_index(index, corpus) as store:
         retriever = Retriever(store, reranker=RememberingReranker(load_reranker()))
         if repeats:
             if as_of or (k, budget) != (DEFAULT_K, DEFAULT_BUDGET):
@@ -142,13 +142,14 @@ def record(
     refuse_unknown(answerer)
     if name and not re.fullmatch(r"[A-Za-z0-9_-]+", name):
         raise LabError(f"No name for a recording: {name!r}; use letters, digits, - and _.")
+    filters_for(corpus, None, None)
     questions = read_questions(corpus)
     for qid in only or ():
         one_of("question", qid, (one.qid for one in questions))
     questions = [one for one in questions if not only or one.qid in only]
     name = name or (CHAT if answerer == "endpoint" else answerer)
     command = f"python -m labsupport record --answerer {answerer} --method {method}"
-    with open_index(index) as store, progress_bar() as progress:
+    with open_index(index, corpus) as store, progress_bar() as progress:
         retriever = Retriever(store)
         report = run_record(
             questions, retriever, make_answerer(answerer, retriever), corpus / "recordings",
@@ -168,7 +169,7 @@ def audit(corpus: Corpus = DEFAULT_CORPUS, index: Index = DEFAULT_INDEX, as_json
     from labsupport.pipeline.auditing import audit as run_audit
 
     filters_for(corpus, None, None)  # refuses a corpus that is not there: no answers would look like no faults
-    with open_index(index) as store:
+    with open_index(index, corpus) as store:
         found = run_audit(corpus / "recordings", store)
     show({"answers": found.answers, "findings": list(map(str, found.findings)), "faults": found.faults}) \
         if as_json else print("\n".join(found.lines))
@@ -193,6 +194,7 @@ def evaluate(
     one_of("split", split, ("tune", "test"))
     for one in method or ():
         one_of("method", one, METHODS)
+    filters_for(corpus, None, None)
     questions = read_questions(corpus)
     if of_answers:
         from labsupport.pipeline.recordings import read_all
@@ -206,7 +208,7 @@ def evaluate(
     from labsupport.pipeline.evaluation import evaluate as run_evaluate
     from labsupport.pipeline.search import Retriever
 
-    with open_index(index) as store, progress_bar() as progress:
+    with open_index(index, corpus) as store, progress_bar() as progress:
         measured = run_evaluate(
             Retriever(store), questions, method or METHODS, progress=lambda done, total: progress("asking", done, total)
         )

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -32,10 +32,11 @@ def filters_for(
     corpus: Path, as_of: str | None, audience: str | None, language: str | None = None, doc_type: str | None = None
 ):
     """The filters of a command: what was said, else the corpus's own defaults."""
-    from labsupport.pipeline.corpus import course_defaults
+    from labsupport.pipeline.corpus import course_defaults, documents_folder
     from labsupport.pipeline.index import Filters
 
     default_as_of, default_audience = course_defaults(corpus)
+    documents_folder(corpus)  # a folder above or below the corpus has no course.yaml either: it would be today
     return Filters(as_of or default_as_of, audience or default_audience, language, doc_type)
 
 
@@ -61,18 +62,44 @@ def refuse_unknown(answerer: str, no_replay: str = NO_REPLAY) -> None:
 def file_of(index: str) -> Path:
     if not index.strip() or Path(index).is_dir():
         raise LabError(f"--index {index!r} names no file; give one such as index.sqlite.")
+    if "://" in index:
+        scheme = index.partition("://")[0]
+        raise LabError(f"--index {scheme}://… is no address this program knows; give a file such as index.sqlite, or "
+                       "an address that begins with postgresql://.")
     return Path(index)
 
 
-def open_index(index: str):
+@contextmanager
+def mends_named(corpus: Path, index: str):
+    """What is advised inside, is advised with the --corpus and --index of this command."""
+    from labsupport.pipeline.sqlite_file import mend_for
+
+    try:
+        yield
+    except LabError as error:
+        shown = index
+        if index.startswith(ADDRESSES):
+            from labsupport.engines.address import Address
+
+            with suppress(LabError):
+                shown = Address(index).shown  # without its password
+        raise LabError(mend_for(str(error), corpus, shown)) from error
+
+
+@contextmanager
+def open_index(index: str, corpus: Path = DEFAULT_CORPUS):
     """The store behind `--index`: SQLite for a file, PostgreSQL for an address."""
-    if index.startswith(ADDRESSES):
-        from labsupport.engines.postgres import PostgresStore
+    with mends_named(corpus, index):
+        if index.startswith(ADDRESSES):
+            from labsupport.engines.postgres import PostgresStore as Store
 
-        return PostgresStore(index)
-    from labsupport.pipeline.store import Store
+            place = index
+        else:
+            from labsupport.pipeline.store import Store
 
-    return Store(file_of(index))
+            place = file_of(index)
+        with Store(place) as store:
+            yield store
 
 
 def engine_of(index: str):

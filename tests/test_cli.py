@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -233,3 +234,72 @@ def test_the_seconds_of_an_evaluation_say_what_they_are(here, said):
     code, out, _ = said("evaluate", "--method", "bm25")
     assert code == 0 and out.splitlines()[0].endswith("| MRR | seconds a question, models loaded |")
     assert "seconds" in json.loads(said("evaluate", "--method", "bm25", "--json")[1])[0]
+
+
+BUILD = "python -m labsupport ingest"
+OTHERS = "--corpus mine --index mine.sqlite"
+
+
+@pytest.fixture
+def mine(here) -> Path:
+    """The same documents in a folder of one's own, without questions and defaults, and an index of another name."""
+    shutil.copytree(here / "corpus" / "documents", here / "mine" / "documents")
+    shutil.copy(here / "index.sqlite", here / "mine.sqlite")
+    return here / "mine.sqlite"
+
+
+def change_meta(index: Path, key: str) -> None:
+    with sqlite3.connect(index) as connection:
+        connection.execute("UPDATE meta SET value = 'another' WHERE key = ?", [key])
+    connection.close()
+
+
+def test_a_mend_names_the_index_and_the_corpus_it_is_about(mine, said):
+    mine.unlink()
+    assert said("info")[0] == 0
+    assert said("info", "--index", "mine.sqlite")[2] == (
+        f"No index at mine.sqlite. Build it with: {BUILD} --index mine.sqlite\n")
+    assert said("search", "x", *OTHERS.split())[2].endswith(f"Build it with: {BUILD} {OTHERS}\n")
+    assert said("info", "--index", "my index.sqlite")[2].endswith(f'{BUILD} --index "my index.sqlite"\n')
+    Path("index.sqlite").unlink()
+    assert said("info")[2] == f"No index at index.sqlite. Build it with: {BUILD}\n"
+
+
+@pytest.mark.parametrize("command", ["ingest", "search x --method dense"])
+@pytest.mark.parametrize("key", ["fingerprint", "chunker"])
+def test_so_does_the_mend_of_an_index_made_with_other_parts(mine, said, command, key):
+    change_meta(mine, key)
+    code, _, err = said(*command.split(), *OTHERS.split())
+    assert code == 2 and err.endswith(f"build the index anew with: {BUILD} {OTHERS} --rebuild\n")
+
+
+def test_so_does_the_mend_of_a_damaged_index(mine, said):
+    data = mine.read_bytes()
+    mine.write_bytes(data[:4096] + b"\7" * (len(data) - 4096))
+    assert said("info", *OTHERS.split())[2].endswith(f"Build it anew with: {BUILD} {OTHERS} --rebuild\n")
+
+
+@pytest.mark.parametrize("command", ["info", "ingest", "search x --method bm25", "serve --port 0"])
+def test_an_address_that_nobody_knows_is_no_file(here, said, command):
+    code, out, err = said(*command.split(), "--index", "mysql://me:secret@x/y")
+    assert (code, out) == (2, "") and "--index mysql://… is no address" in err and "secret" not in err
+    assert len(err.splitlines()) == 1 and not (here / "mysql:").exists()
+
+
+def test_a_method_that_was_not_recorded_says_how_it_would_be(here, said):
+    code, _, err = said("ask", "Q01", "--method", "hybrid")
+    assert code == 2 and "python -m labsupport record --answerer endpoint --method hybrid, or ask with" in err
+    assert "there are recordings of: chat-bm25, chat-rerank, extractive-bm25, extractive-rerank." in err
+    assert "labsupport record" not in said("ask", "Q01", "--method", "narrow")[2]  # it records searches only
+
+
+def test_a_token_file_that_is_not_there_is_made_under_its_own_name(here, said):
+    err = said("serve", "--tokens", "nope.jsonl", "--port", "0")[2]
+    assert err.endswith("make one with: python -m labsupport token NAME --file nope.jsonl\n")
+
+
+@pytest.mark.parametrize("command", ["search x --method bm25", "ask x --method bm25", "evaluate", "record", "audit"])
+def test_a_folder_that_is_no_corpus_is_refused_as_ingest_does(here, said, command):
+    sentence = "Name the corpus folder with --corpus; it keeps its documents in a folder named documents.\n"
+    for code, out, err in (said(*one.split(), "--corpus", "corpus/documents") for one in (command, "ingest")):
+        assert (code, out) == (2, "") and err.endswith(sentence) and "corpus/documents/documents" in err

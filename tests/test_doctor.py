@@ -77,6 +77,22 @@ def test_the_inventory_is_held_against_the_documents(desk):
     assert "says of hedge-trimmers version 2: effective_to 2026-12-31, not -; owner Nobody, not Product Care" in other
 
 
+def test_a_folder_of_ones_own_needs_no_inventory(desk):
+    (desk / "inventory.csv").unlink()
+    said = line(desk, "inventory")
+    assert said.startswith("--    inventory: no inventory.csv; it is optional") and said.endswith("effective_to, owner")
+    (desk / "questions.csv").write_text("qid\n")  # a course has both
+    assert line(desk, "inventory").startswith("MEND  inventory: No file")
+
+
+def test_the_mend_of_an_index_names_it_and_its_corpus(desk):
+    mine = desk.rename(desk.with_name("mine")).relative_to(desk.parent)
+    assert line(mine, "index", "mine.sqlite") == (
+        "MEND  index: No index at mine.sqlite. Build it with: python -m labsupport ingest "
+        "--corpus mine --index mine.sqlite")
+    assert line(mine, "index", "mysql://x/y").startswith("MEND  index: --index is no address this program knows.")
+
+
 def test_documents_that_cannot_be_read_are_all_named(desk):
     write(desk, "bad.md", "no front matter")
     write(desk, "worse.md", b"---\n\xff\n---\n")
@@ -106,8 +122,9 @@ def test_an_index_behind_its_folder(tmp_path):
     corpus = shutil.copytree(folder / "corpus", tmp_path / "corpus")
     (corpus / "documents/gift-cards.md").unlink()
     said = line(corpus, "index", folder / "index.sqlite")
+    options = f"--corpus {corpus.as_posix()} --index {(folder / 'index.sqlite').as_posix()}"
     assert said == ("MEND  index: Documents and index do not agree: documents/gift-cards.md (gone from the folder). "
-                    "Mend: python -m labsupport ingest")
+                    f"Mend: python -m labsupport ingest {options}")
     (folder / "corpus/documents/gift-cards.md").write_text("?")
     assert "MEND  workspace: ws-0001: Documents and index do not agree" in line(corpus, "workspace")
 

@@ -24,12 +24,16 @@ def documents(corpus: Path) -> Iterator[Check]:
 
 def inventory(corpus: Path) -> Iterator[Check]:
     """The hand-kept list against the documents: nothing but a person keeps it true."""
-    from labsupport.pipeline.corpus import CorpusError, read_documents, read_inventory
+    from labsupport.pipeline.corpus import KEYS, CorpusError, read_documents, read_inventory
 
     try:
         there = {(one.doc_id, one.version): one for one in read_documents(corpus)}
     except CorpusError:
         yield Check("inventory", OPTIONAL, UNREAD)
+        return
+    if not (corpus / "inventory.csv").exists() and not (corpus / "questions.csv").exists():  # a folder of one's own
+        yield Check("inventory", OPTIONAL, "no inventory.csv; it is optional: a list of the documents kept by hand, "
+                    f"with the columns {', '.join(KEYS)}")
         return
     rows = {(row.doc_id, row.version): asdict(row) for row in read_inventory(corpus)}
     found = []
@@ -68,15 +72,20 @@ def versions(corpus: Path) -> Iterator[Check]:
 
 def index_file(corpus: Path, index: Path | str) -> Iterator[Check]:
     from labsupport.lab.soundness import index_fault
+    from labsupport.pipeline.sqlite_file import mend_for
     from labsupport.pipeline.store import Store
 
     if str(index).startswith(("postgresql://", "postgres://")):
         yield Check("index", OPTIONAL, "a database server; `info` says what it holds")
         return
+    if "://" in str(index):
+        yield Check("index", MEND, "--index is no address this program knows.", "give a file, or postgresql://…")
+        return
     path = Path(index)
     if fault := index_fault(corpus, path):
         mend = INGEST + (" --rebuild" if "another setting" in fault or "damaged" in fault else "")
-        yield Check("index", MEND, fault, "" if "python -m" in fault else mend)
+        mend = "" if "python -m" in fault else mend_for(mend, corpus, path)
+        yield Check("index", MEND, mend_for(fault, corpus, path), mend)
         return
     with Store(path) as store:
         rows = store.documents()

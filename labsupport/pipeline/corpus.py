@@ -19,8 +19,8 @@ from .folder import document_files
 from .front_matter import AUDIENCES, CHOICES, DOC_TYPES, KEYS, LANGUAGES, CorpusError, is_date, parse
 
 __all__ = ["AUDIENCES", "CHOICES", "DOC_TYPES", "KEYS", "LANGUAGES", "CorpusError", "Document", "Fact", "InventoryRow",
-           "Question", "clashes", "course_defaults", "document_paths", "read_document", "read_documents",
-           "read_inventory", "read_questions"]
+           "Question", "clashes", "course_defaults", "document_paths", "documents_folder", "read_document",
+           "read_documents", "read_inventory", "read_questions"]
 
 @dataclass(frozen=True)
 class Document:
@@ -86,11 +86,18 @@ class Question:
     facts: tuple[Fact, ...] = ()
 
 
-def document_paths(corpus: Path) -> list[Path]:
-    """The document files of a corpus, sorted by their relative path; files and folders named .something are no part."""
+def documents_folder(corpus: Path) -> Path:
+    """Where a corpus keeps its documents. LabError where there is no such folder."""
     folder = Path(corpus) / "documents"
     if not folder.is_dir():
-        raise LabError(f"No folder {folder.as_posix()}: a corpus keeps its documents in a folder named documents.")
+        raise LabError(f"No folder {folder.as_posix()}. Name the corpus folder with --corpus; it keeps its documents "
+                       "in a folder named documents.")
+    return folder
+
+
+def document_paths(corpus: Path) -> list[Path]:
+    """The document files of a corpus, sorted by their relative path; files and folders named .something are no part."""
+    documents_folder(corpus)
     return [Path(path) for path in document_files(Path(corpus)).values()]
 
 

@@ -20,6 +20,8 @@ from labsupport.pipeline.answering import Answer
 from labsupport.pipeline.chunking import Chunk
 from labsupport.pipeline.citations import Checked
 from labsupport.pipeline.context import Context, estimate_tokens
+from labsupport.pipeline.search import METHODS
+from labsupport.pipeline.sqlite_file import RECORD
 
 
 @dataclass(frozen=True)
@@ -155,9 +157,12 @@ def find_recording(folder: Path, answerer: str, method: str, qid: str) -> Record
     for recording in found:
         if recording.qid.casefold() == qid.casefold():
             return recording
+    there = ", ".join(sorted(one.stem for one in path.parent.glob("*.jsonl")))
+    who = "endpoint" if answerer == "chat" else answerer
+    make = f"record it with: {RECORD} --answerer {who} --method {method}, or " if method in METHODS else ""
     raise LabError(
-        f"No recorded answer to {qid} by {answerer} with {method} in {path.as_posix()}; record it with "
-        f"python -m labsupport record, or ask the extractive answerer."
+        f"No recorded answer to {qid} by {answerer} with {method} in {path.as_posix()}; {make}ask with --answerer "
+        f"extractive; there are recordings of: {there or 'nothing yet'}."
     )
 
 

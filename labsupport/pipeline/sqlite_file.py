@@ -14,6 +14,8 @@ APPLICATION_ID = 0x47414C31  # marks our files: "GAL1"
 FORMAT = 1  # of the tables; kept as SQLite's user_version
 BUSY_SECONDS = 30
 BUILD = "python -m labsupport ingest"
+RECORD = "python -m labsupport record"
+USUAL = {"--corpus": "corpus", "--index": "index.sqlite"}
 BUILD_ANEW = f"{BUILD} --rebuild"
 
 
@@ -44,6 +46,23 @@ CREATE VIEW passages AS SELECT id, title || char(10) ||
 CREATE VIRTUAL TABLE keywords USING fts5 (
     text, content='passages', content_rowid='id', tokenize='unicode61 remove_diacritics 2');
 """
+
+
+def mend_for(fault: str, corpus: Path | str, index: Path | str) -> str:
+    """`fault`, its commands completed for the command line: with the corpus and the index it is about.
+
+    As it stands where these are the defaults, and where a command names its index already, as that of a server does.
+    """
+    place = str(index) if "://" in str(index) else Path(index).as_posix()
+    given = {"--corpus": Path(corpus).as_posix(), "--index": place}
+    options = [
+        f' {name} "{value}"' if " " in value else f" {name} {value}"
+        for name, value in given.items() if value != USUAL[name]
+    ]
+    for command in (BUILD, RECORD):
+        named = f"{command} --index" in fault
+        fault = fault.replace(command, command + "".join(one for one in options if not (named and "--index" in one)))
+    return fault
 
 
 def _address(path: Path, options: str) -> str:

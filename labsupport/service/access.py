@@ -45,7 +45,7 @@ class Tokens:
             lines = path.read_text(encoding="utf-8").splitlines()
         except OSError as error:
             raise LabError(f"The token file {path} cannot be read ({error.strerror}); make one with: "
-                           "python -m labsupport token NAME") from None
+                           f"python -m labsupport token NAME --file {path}") from None
         for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue
@@ -57,7 +57,7 @@ class Tokens:
                 fine = False
             if not fine:
                 raise LabError(f"{path}, line {number} is no token entry; make a new one with: "
-                               "python -m labsupport token NAME")
+                               f"python -m labsupport token NAME --file {path}")
             self._entries.append((digest, caller))
 
     def caller(self, authorization: str | None) -> Caller:
