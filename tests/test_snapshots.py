@@ -18,7 +18,7 @@ from labsupport.lab import snapshots
 from labsupport.lab.answers import Answers
 from labsupport.lab.exercises import modules
 from labsupport.lab.home import Home, course_root
-from labsupport.lab.snapshot_build import EDITS, _lines, build, render
+from labsupport.lab.snapshot_build import EDITS, _lines, build, known_vectors, render
 from labsupport.lab.snapshot_files import json_lines, load, names, snapshots_folder
 from labsupport.lab.soundness import fault_of
 from labsupport.lab.workspace import edit
@@ -217,6 +217,34 @@ def test_the_files_can_be_read_by_people():
     first = json_lines((FOLDER / "base/chunks.jsonl").read_bytes())[0]
     assert {"chunk_id", "doc_id", "version", "section", "body"} <= first.keys()
     assert sum(len(data) for data in tree(FOLDER).values()) < 2_000_000
+
+
+def test_a_corpus_without_the_page_that_a_module_edits(folder, tmp_path, monkeypatch, capsys):
+    """A course on other documents: the edit is left out, which is said, and every snapshot can be restored."""
+    monkeypatch.setattr(MiniLM, "embed", lambda self, texts, **_: np.zeros((len(texts), 384), dtype=np.float32))
+    monkeypatch.setattr("labsupport.lab.snapshot_build.snapshots_folder", lambda: folder)
+    corpus = tmp_path / "own"
+    (corpus / "documents").mkdir(parents=True)
+    shutil.copy(CORPUS / "documents/warranty-policy.md", corpus / "documents")
+    assert run(["snapshot", "build", "--corpus", str(corpus)]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == (
+        f"Left out: the edit of module 6 in documents/gift-cards.md, a page that {corpus.as_posix()} has not.")
+    assert snapshots.verify(folder, corpus) == [] and not (folder / "end-of-m06/corpus.jsonl").exists()
+    done = snapshots.restore("end-of-m07", folder=folder)  # course.yaml and inventory.csv are the course's
+    assert fault_of(done.home / done.workspace) is None and load("end-of-m07", folder).manifest["documents"] == 1
+
+
+def test_a_corpus_that_no_snapshot_can_be_made_of_is_one_sentence(folder, tmp_path, capsys):
+    corpus = shutil.copytree(CORPUS, tmp_path / "corpus")
+    page = corpus / "documents/gift-cards.md"
+    page.write_text(page.read_text(encoding="utf-8").replace("in your account", "there"), encoding="utf-8")
+    said = ("^Module 6 changes 'in your account' in documents/gift-cards.md, which must hold it exactly once, not 0 "
+            "times; mend the page, or EDITS in .*snapshot_build.py.$")
+    with pytest.raises(LabError, match=said):
+        render(corpus, known_vectors(FOLDER))
+    (tmp_path / "none/documents").mkdir(parents=True)
+    with pytest.raises(LabError, match="^There are no documents in .*/none/documents; put some there"):
+        render(tmp_path / "none")
 
 
 def test_a_changed_word_is_a_short_line_in_a_diff(folder, tmp_path, monkeypatch):

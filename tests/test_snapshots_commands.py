@@ -1,6 +1,10 @@
 """`snapshot restore` and `undo` as a learner and an instructor type them, from every state a workspace can be in."""
 
 import json
+import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from disk import tree
@@ -10,7 +14,7 @@ from test_workspace import BROKEN
 from labsupport.cli import run
 from labsupport.lab import check, open_module, snapshots, workspace
 from labsupport.lab.answers import Answers
-from labsupport.lab.home import Home
+from labsupport.lab.home import Home, course_root
 from labsupport.lab.soundness import fault_of
 
 
@@ -119,6 +123,17 @@ def test_a_folder_that_had_no_workspaces_is_named(tmp_path, said):
     assert json.loads(text)[0]["note"].startswith("new: ") and len(said.notes) == 1
     said("restore", "ws-0001", "--into", ada)
     assert said.notes == []
+
+
+def test_the_guides_loop_shows_every_learner_that_all_finds(tmp_path):
+    for place in ("class/ada", "class/bo/work/workspaces"):
+        snapshots.restore("end-of-m03", Home(tmp_path / place))
+    guide = (course_root() / "docs/instructors.md").read_text(encoding="utf-8")
+    code = re.search(r"## How far is everybody.*?python -c \"\n(.*?)\n\"\n```", guide, re.DOTALL).group(1)
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    shown = [line for line in done.stdout.splitlines() if line.startswith(("class", "03 "))]
+    assert [Path(line) for line in shown[::2]] == [Path("class/ada"), Path("class/bo/work/workspaces")]
+    assert all("5 of 5 (5 from a snapshot)" in line for line in shown[1::2]) and len(shown) == 4
 
 
 def test_a_kept_workspace_for_many_learners(tmp_path, said):

@@ -51,13 +51,19 @@ def build(
 ) -> list[str]:
     """Make all snapshots and return the paths of the files that changed. Other files of theirs are removed.
 
+    Says which edits are left out, as a corpus of other documents has no such page.
     Texts that are embedded in a whole snapshot of the same model already keep their vectors, as another processor would
     round the last bits otherwise and every vector would differ; `anew` works them all out again.
     """
     folder = folder or snapshots_folder()
-    made = render(corpus or course_root() / CORPUS, {} if anew else known_vectors(folder), progress)
-    there = {path.relative_to(folder).as_posix() for name in (BASE, "end-of-m*") for path in folder.glob(f"{name}/*")}
-    changed = sorted(there - made.keys())
+    corpus = corpus or course_root() / CORPUS
+    made = render(corpus, {} if anew else known_vectors(folder), progress)
+    there = read_state(corpus)
+    for number, edits in EDITS.items():
+        for path in dict.fromkeys(path for path, _, _ in edits if path not in there):
+            print(f"Left out: the edit of module {number} in {path}, a page that {corpus.as_posix()} has not.")
+    before = {path.relative_to(folder).as_posix() for name in (BASE, "end-of-m*") for path in folder.glob(f"{name}/*")}
+    changed = sorted(before - made.keys())
     for path in changed:
         (folder / path).unlink()
     for path, data in made.items():
@@ -84,13 +90,14 @@ def known_vectors(folder: Path) -> Vectors:
 def render(corpus: Path, known: Vectors | None = None, progress: Progress | None = None) -> dict[str, bytes]:
     """Every file of every snapshot, by its path in the snapshots folder. `known`: vectors by text."""
     state = read_state(corpus)
+    if not any(path.startswith("documents/") for path in state):
+        raise LabError(f"There are no documents in {corpus.as_posix()}/documents; put some there, or name another DIR.")
     known = dict(known or {})
     layers, made = [BASE], layer_files(BASE, state, known, progress)
     counts = {BASE: _chunk_counts(made[f"{BASE}/{CHUNKS_FILE}"])}
     for number in range(1, LAST_MODULE + 1):
         name = f"end-of-m{number:02d}"
-        if edits := EDITS.get(number):
-            changed = _edited(state, edits)
+        if changed := _edited(state, number):
             state |= changed
             made |= layer_files(name, changed, known)
             layers.append(name)
@@ -161,13 +168,17 @@ def _manifest(name: str, number: int, state: dict[str, bytes], layers: list[str]
     }
 
 
-def _edited(state: dict[str, bytes], edits: list[tuple[str, str, str]]) -> dict[str, bytes]:
-    changed = {}
-    for path, old, new in edits:
+def _edited(state: dict[str, bytes], number: int) -> dict[str, bytes]:
+    """The documents that this module changes, as far as there are such pages."""
+    changed: dict[str, bytes] = {}
+    for path, old, new in EDITS.get(number, []):
+        if path not in state:
+            continue
         text = changed.get(path, state[path]).decode("utf-8")
         if text.count(old) != 1:
             raise LabError(
-                f"{path} must hold {old!r} exactly once for the snapshots; it holds it {text.count(old)} times."
+                f"Module {number} changes {old!r} in {path}, which must hold it exactly once, not {text.count(old)} "
+                "times; mend the page, or EDITS in labsupport/lab/snapshot_build.py."
             )
         changed[path] = text.replace(old, new).encode()
     return changed
