@@ -48,6 +48,21 @@ def test_label(label, question):
     assert route(question).label == label, route(question)
 
 
+@pytest.mark.parametrize(
+    ("question", "reason"),
+    [
+        ("Where is the spare key?", "asks where something is or goes"),
+        ("So where is my parcel?", "asks where something is or goes"),
+        ("Où est-ce que la clé est gardée ?", "asks where something is or goes"),
+        ("How is the deposit paid back?", "asks how something is or is done"),
+        ("Is the spare key with the shift lead?", "asks whether something holds"),
+        ("Peut-on rendre un article ?", "asks whether something holds"),
+    ],
+)
+def test_the_reason_says_what_is_asked(question, reason):
+    assert str(route(question)) == f"concept ({reason}; explaining)"
+
+
 def test_postures():
     assert {label: Intent(label, "").posture for label in ("concept", "screen", "ambiguous")} == {
         "concept": "explaining", "screen": "pointing", "ambiguous": "explaining",

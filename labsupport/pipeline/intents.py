@@ -65,6 +65,11 @@ _STEPS = [
         "asks for steps, which stand in explanations and on screens",
     )
 ]
+_LEAD = r"(?:so|but|and|then|et|mais|alors)"
+_PUT = (  # the order of words in a question, whatever it asks
+    r"(?:\best-ce que\b|\b(?:can|may|must|should|do|does|is|will) (?:i|we|you|they|he|she|it|there|a|an|the|my|our)\b"
+    r"|\b(?:puis|peut|faut|dois|doit|a-t)-(?:je|on|il)\b)"
+)
 _FACTS = [
     (
         r"^(?:(?:from|to|at|in|by|after|for|on|with|above|under) )?(?:what|whom?|which|qui|quels?|quelles?|que)\b"
@@ -72,10 +77,11 @@ _FACTS = [
         "asks what something is",
     ),
     (r"^(?:why|pourquoi)\b", "asks for a reason"),
+    (rf"^(?:{_LEAD} )?(?:where|o[uù])\b.*{_PUT}", "asks where something is or goes"),
+    (rf"^(?:{_LEAD} )?how\b.*{_PUT}", "asks how something is or is done"),
     (
-        r"^(?:is|are|was|do|does|did|can|may|could|must|should|will|would|has|have)\b|\best-ce que\b"
-        r"|\b(?:can|may|must|should|do|does|is|will) (?:i|we|you|they|he|she|it|there|a|an|the|my|our)\b"
-        r"|\b(?:puis|peut|faut|dois|doit|a-t)-(?:je|on|il)\b|^\w+-(?:vous|nous|on|ils?|elles?)\b",
+        r"^(?:is|are|was|do|does|did|can|may|could|must|should|will|would|has|have)\b"
+        rf"|{_PUT}|^\w+-(?:vous|nous|on|ils?|elles?)\b",
         "asks whether something holds",
     ),
     (
