@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from labsupport.pipeline import LabError
 from labsupport.pipeline.corpus import (
+    KEYS,
     CorpusError,
     course_defaults,
     document_paths,
@@ -173,6 +174,17 @@ def test_front_matter_of_another_shape_is_refused(tmp_path, text, line, said):
     found = faults(tmp_path, text)
     assert found[0].startswith(f"documents/trimmers.md, line {line}: ")
     assert said in found[0]
+
+
+@pytest.mark.parametrize("text", [BODY, "---\nhedge\n---\n" + BODY])
+def test_the_first_error_names_every_key_and_its_values_so_that_the_second_try_is_right(tmp_path, text):
+    (fault,) = faults(tmp_path, text)
+    for key in KEYS:
+        assert re.search(rf"\b{key}\b", fault), key
+    for key in ("doc_type (policy, procedure, help article, guide, vendor content or screen guide)",
+                "audience (public or staff)", "language (en or fr)", "effective_to (YYYY-MM-DD or nothing)"):
+        assert key in fault
+    assert len(re.findall(r"[.](?= |$)", fault)) == 1  # one sentence
 
 
 @pytest.mark.parametrize(("data", "said"), [

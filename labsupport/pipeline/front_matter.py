@@ -18,6 +18,10 @@ AUDIENCES = ("public", "staff")
 LANGUAGES = ("en", "fr")
 KEYS = ("doc_id", "version", "title", "doc_type", "audience", "language", "effective_from", "effective_to", "owner")
 CHOICES = {"doc_type": DOC_TYPES, "audience": AUDIENCES, "language": LANGUAGES}
+# The keys as a first error names them, so that the second try can be right.
+ALLOWED = {key: f"{', '.join(values[:-1])} or {values[-1]}" for key, values in CHOICES.items()}
+ALLOWED |= {"effective_from": "YYYY-MM-DD", "effective_to": "YYYY-MM-DD or nothing"}
+KEYS_SHOWN = ", ".join(f"{key} ({ALLOWED[key]})" if key in ALLOWED else key for key in KEYS)
 TITLE_LIMIT = 200  # characters: every chunk repeats the title
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -76,8 +80,8 @@ def _split(name: str, text: str) -> tuple[list[str], str]:
             elif blank and not re.match(r"[A-Za-z_]+\s*:", line):
                 break  # the body has begun: a thematic break further down must not count as the closing line
     if lines[0].rstrip() != "---" or blank == 1:
-        raise CorpusError([f"{name}, line 1: no front matter; begin the file with a line ---, then {', '.join(KEYS)}, "
-                           "one a line, then a line ---."])
+        raise CorpusError([f"{name}, line 1: no front matter; begin the file with a line ---, then a line "
+                           f"key: value for each of {KEYS_SHOWN}, then a line ---."])
     line = blank + 1 if blank else len(lines)
     raise CorpusError([f"{name}, line {line}: the front matter is never closed; write a line --- right "
                        "after its last key."])
@@ -106,7 +110,7 @@ def _pairs(name: str, events: list[yaml.Event], faults: list[str]) -> Iterable[t
     nodes = [event for event in events if isinstance(event, yaml.NodeEvent | yaml.CollectionEndEvent)]
     if nodes and not isinstance(nodes[0], yaml.MappingStartEvent):
         raise CorpusError([f"{name}, line {nodes[0].start_mark.line + 2}: the front matter is not made of key: value "
-                           f"lines; give {', '.join(KEYS)}, one a line."])
+                           f"lines; give {KEYS_SHOWN}, one a line."])
     at = 1
     while at < len(nodes) - 1:
         key, middle = nodes[at], _after(nodes, at)
@@ -164,7 +168,7 @@ def _checked(name: str, key: str, text: str | None, line: int, faults: list[str]
 
 def _advice(key: str) -> str:
     if key in CHOICES:
-        return f"write {', '.join(CHOICES[key][:-1])} or {CHOICES[key][-1]}"
+        return f"write {ALLOWED[key]}"
     return {
         "doc_id": "write letters, digits, - _ and . only, such as gift-cards",
         "version": "write letters, digits, - _ and . only, such as 2 or 1.10",
