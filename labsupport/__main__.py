@@ -6,6 +6,13 @@ import sys
 def main() -> int:
     try:
         return dispatch()
+    except ModuleNotFoundError as missing:
+        if missing.name is None or missing.name.partition(".")[0] == "labsupport":
+            raise
+        package = missing.name.partition(".")[0]
+        print(f"The package {package} is missing in this Python; install the lab with `make lab`, or, in the course's "
+              "folder, with: python -m pip install -e .", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("Stopped. What was not finished has changed nothing.", file=sys.stderr)
         return 130

@@ -158,9 +158,27 @@ def search(
         place = f"{chunk.label} | {chunk.section or '-'} | {chunk.audience}"
         print(f"{result.rank}.  {result.score:.4f}  [{chunk.chunk_id}] {place}")
         print(f"   {' '.join(chunk.text.split())[:100]}…")
-    for note in results.notes:
+    if not results:
+        print(f"nothing found (filters: {said(results.filters)})")
+    for note in [*results.notes, *two_scales(results)]:
         print(f"note: {note}")
     print(f"{method}, top {k}, as of {results.filters.as_of}, audience {filters.audience}")
+
+
+def said(filters) -> str:
+    """The filters of a search in words."""
+    named = {"as of": filters.as_of, "audience": filters.audience, "language": filters.language,
+             "type": filters.doc_type}  # fmt: skip
+    return ", ".join(f"{name} {value}" for name, value in named.items() if value)
+
+
+def two_scales(results) -> list[str]:
+    """Which scores of a mixed list are of the other scale: what a reranker cannot read keeps the score of hybrid."""
+    kept = [result for result in results if result.scored_by != "reranker"]
+    if len(kept) in (0, len(results)):
+        return []
+    ranks = ", ".join(str(result.rank) for result in kept)
+    return [f"Scored by {kept[0].scored_by}: {ranks}; by the reranker: the others. The two scales do not compare."]
 
 
 @app.command()

@@ -52,12 +52,14 @@ def ask(
     """Answer a question from the documents, with every citation checked."""
     from labsupport.pipeline.ask import ASK_METHODS, DEFAULT_BUDGET, DEFAULT_K, find
     from labsupport.pipeline.ask import ask as run_ask
+    from labsupport.pipeline.context import check_budget
     from labsupport.pipeline.rendering import render_asked
     from labsupport.pipeline.reranking import load_reranker
     from labsupport.pipeline.search import Retriever
     from labsupport.service.remembering import RememberingReranker
 
     one_of("method", method, ASK_METHODS)
+    check_budget(budget)
     known = course_question(corpus, question)
     named = answerer or default_answerer(known is not None)
     repeats = is_replay(named) and known and not prompt
@@ -79,11 +81,22 @@ def ask(
             }  # fmt: skip
             text = known.text if known else question
             if prompt:
-                print(find(text, retriever, **options).prompt.text)
+                found = find(text, retriever, **options)
+                show(prompt_parts(found)) if as_json else print(found.prompt.text)
                 return 0
             asked = run_ask(text, retriever, make_answerer(named, retriever), **options)
     show(asked.as_dict()) if as_json else print(render_asked(asked))
     return 1 if asked.checked.invalid else 0
+
+
+def prompt_parts(found) -> dict:
+    """The prompt for programs: the two messages, and the passages in them."""
+    prompt = found.prompt
+    return {
+        "question": found.question, "asked": found.asked, "audience": found.filters.audience, "method": found.method,
+        "prompt": {"system": prompt.system, "user": prompt.user}, "version": prompt.version,
+        "posture": prompt.posture, "tokens": prompt.tokens, "passages": found.context.ids,
+    }  # fmt: skip
 
 
 def course_question(corpus: Path, text: str):

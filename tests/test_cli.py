@@ -303,3 +303,59 @@ def test_a_folder_that_is_no_corpus_is_refused_as_ingest_does(here, said, comman
     sentence = "Name the corpus folder with --corpus; it keeps its documents in a folder named documents.\n"
     for code, out, err in (said(*one.split(), "--corpus", "corpus/documents") for one in (command, "ingest")):
         assert (code, out) == (2, "") and err.endswith(sentence) and "corpus/documents/documents" in err
+
+
+def test_a_missing_package_is_one_sentence():
+    code = (
+        "import sys\nclass Block:\n    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'typer':\n            raise ModuleNotFoundError(name, name=name)\n"
+        "sys.meta_path.insert(0, Block())\nfrom labsupport.__main__ import main\nsys.exit(main())"
+    )
+    done = subprocess.run([sys.executable, "-c", code, "ingest"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    assert done.stderr.startswith("The package typer is missing") and "`make lab`" in done.stderr
+    assert "pip install -e ." in done.stderr
+
+
+def test_the_prompt_as_json(here, said):
+    words = ("ask", "Do gift cards expire?", "--prompt", "--method", "bm25")
+    code, out, _ = said(*words, "--json")
+    parts = json.loads(out)
+    assert code == 0 and said(*words)[1] == f"{parts['prompt']['system']}\n\n{parts['prompt']['user']}\n"
+    assert parts["version"] == "answer_v1" and parts["passages"]
+
+
+def test_a_search_without_a_hit_says_so_and_with_which_filters(here, said):
+    code, out, _ = said("search", "zzzz", "--method", "bm25", "--language", "fr", "--doc-type", "policy")
+    day = "2026-10-09"
+    assert code == 0 and out == (
+        f"nothing found (filters: as of {day}, audience staff, language fr, type policy)\n"
+        f"bm25, top 5, as of {day}, audience staff\n")
+
+
+@pytest.mark.model
+def test_a_list_with_two_scales_says_whose_score_is_which(here, said):
+    question = "Do you sell extended warranties?"
+    found = json.loads(said("search", question, "--json")[1])["results"]
+    other = [str(one["rank"]) for one in found if one["scored_by"] == "rrf"]
+    assert 0 < len(other) < len(found)
+    out = said("search", question)[1]
+    assert f"note: Scored by rrf: {', '.join(other)}; by the reranker: the others." in out
+    assert "do not compare" not in said("search", question, "--method", "bm25")[1]
+
+
+@pytest.mark.parametrize("argv", [["ask", "x", "--budget", "0"], ["serve", "--answerer", "replay", "--port", "0"]])
+def test_what_is_wrong_from_the_start_is_said_before_an_index_is_opened(tmp_path, monkeypatch, said, argv):
+    (tmp_path / "corpus" / "documents").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    err = said(*argv)[2]
+    assert err.startswith(("The budget is 0;", "A recording answers nothing anew;"))
+
+
+def test_clean_takes_what_lies_beside_the_index():
+    makefile = (Path(__file__).parents[1] / "Makefile").read_text(encoding="utf-8")
+    taken = re.search(r"^clean:\n\trm -rf (.+)", makefile, re.MULTILINE)[1].split()
+    from fnmatch import fnmatch
+
+    for name in ("index.sqlite", "index.sqlite-wal", "index.sqlite.files", "index.sqlite.lock", "index.sqlite.new-wal"):
+        assert any(fnmatch(name, pattern) for pattern in taken), name

@@ -97,6 +97,11 @@ class Context:
         return SEPARATOR.join(self.passages)
 
 
+def check_budget(budget: int) -> None:
+    if isinstance(budget, bool) or not isinstance(budget, Integral) or budget <= 0:
+        raise LabError(f"The budget is {budget!r}; give a whole number of estimated tokens above 0.")
+
+
 def assemble(chunks: Iterable[Chunk], budget: int = DEFAULT_BUDGET, hits: Sequence[str] | None = None) -> Context:
     """Choose from `chunks` (in search order) what fits into `budget` estimated tokens; their order is kept.
 
@@ -107,8 +112,7 @@ def assemble(chunks: Iterable[Chunk], budget: int = DEFAULT_BUDGET, hits: Sequen
     Raises LabError for a budget that is not a positive whole number, and when passages were given but none fits: an
     empty context would look as if nothing had been found.
     """
-    if isinstance(budget, bool) or not isinstance(budget, Integral) or budget <= 0:
-        raise LabError(f"The budget is {budget!r}; give a whole number of estimated tokens above 0.")
+    check_budget(budget)
     candidates = list({chunk.chunk_id: chunk for chunk in chunks}.values())
     place = {chunk.chunk_id: at for at, chunk in enumerate(candidates)}
     rank = place if hits is None else {chunk_id: at for at, chunk_id in enumerate(hits)}
