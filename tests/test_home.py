@@ -13,7 +13,7 @@ from labsupport.cli import run
 from labsupport.lab import open_module, progress, snapshots, workspace
 from labsupport.lab.answers import Answers
 from labsupport.lab.home import Home
-from labsupport.pipeline import LabError
+from labsupport.pipeline import LabError, folder
 
 # What a learner, an editor or a synchronised folder may do to current.txt, while the workspaces are there.
 LOST = {
@@ -214,3 +214,25 @@ def test_nothing_to_undo_makes_no_folder(tmp_path):
     with pytest.raises(LabError, match="There is nothing to undo"):
         snapshots.undo(Home(tmp_path / "none"))
     assert not (tmp_path / "none").exists()
+
+
+def test_a_rename_waits_for_whoever_has_the_file_open(tmp_path, monkeypatch):
+    """On Windows, where virus scanners look into new files for a moment."""
+    refused, plain = [], os.replace
+
+    def busy(source, target):
+        if len(refused) < 3:
+            refused.append(source)
+            raise PermissionError(13, "in use")
+        plain(source, target)
+
+    new, old = tmp_path / "new", tmp_path / "old"
+    new.write_text("2", encoding="utf-8")
+    with monkeypatch.context() as windows:
+        windows.setattr(os, "replace", busy)
+        with pytest.raises(PermissionError):
+            folder.move(new, old)  # elsewhere nobody is waited for
+        windows.setattr(os, "name", "nt")
+        folder.move(new, old)
+    assert len(refused) == 3
+    assert old.read_text(encoding="utf-8") == "2"

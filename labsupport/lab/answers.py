@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 
 from filelock import FileLock
+
+from labsupport.pipeline.folder import move
 
 KINDS = ("exercises", "predictions", "knowledge")
 FILE = "answers.json"
@@ -93,14 +94,14 @@ class Answers:
             new.write_text(as_text(kept), encoding="utf-8", newline="\n")
             if fault:
                 self._set_aside()
-            os.replace(new, self.path)
+            move(new, self.path)
 
     def _set_aside(self) -> None:
         """Keep a file that holds something we cannot read."""
         number = 1
         while (aside := self.path.with_name(f"answers-unreadable-{number}.json")).exists():
             number += 1
-        os.replace(self.path, aside)
+        move(self.path, aside)
 
 
 def _given(value: dict) -> bool:

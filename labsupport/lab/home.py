@@ -21,6 +21,7 @@ from filelock import FileLock, Timeout
 
 import labsupport
 from labsupport.pipeline import LabError
+from labsupport.pipeline.folder import move
 
 CURRENT = "current.txt"
 WAIT_SECONDS = 120
@@ -100,7 +101,8 @@ class Home:
                 shutil.rmtree(unfinished)
             unfinished.mkdir(parents=True)
             fill(unfinished)
-            made = unfinished.rename(folder)
+            move(unfinished, folder)
+            made = folder
             self._write([folder.name, *before])
         except BaseException as error:
             shutil.rmtree(made, ignore_errors=True)
@@ -162,7 +164,7 @@ class Home:
         self._make_way(CURRENT)
         try:
             new.write_text("\n".join(names[:REMEMBERED]) + "\n", encoding="utf-8", newline="\n")
-            os.replace(new, self.folder / CURRENT)
+            move(new, self.folder / CURRENT)
         except BaseException:
             with suppress(OSError):
                 new.unlink(missing_ok=True)

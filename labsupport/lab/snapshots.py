@@ -244,7 +244,8 @@ def verify(folder: Path | None = None, corpus: Path | None = None) -> list[str]:
         faults.append(str(Refused(those[0], what, mend)) if len(those) == 1 else f"Each of {which} {what}; {mend}")
     if not faults:
         stray = sorted(
-            path for path in folder.rglob("*") if path.is_file() and path not in named and path.parent != folder
+            path for path in folder.rglob("*")
+            if path.is_file() and path not in named and path.parent != folder and not _of_the_system(path.name)
         )
         faults += [
             f"{path.relative_to(folder).as_posix()} belongs to no snapshot; remove it, or {REBUILD}" for path in stray
@@ -261,3 +262,8 @@ def outdated(snapshot: Snapshot, corpus: Path) -> list[str]:
         if changed
         else []
     )
+
+
+def _of_the_system(name: str) -> bool:
+    """What file managers leave in folders: .DS_Store, desktop.ini."""
+    return name.startswith(".") or name.lower() in ("desktop.ini", "thumbs.db")

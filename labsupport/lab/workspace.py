@@ -233,7 +233,8 @@ def open_module(module: str | int, fresh: bool = False) -> Lab:
 
 def copy_course(folder: Path) -> None:
     """The course's own corpus, not indexed yet: module 0 does that before the learner's eyes."""
-    shutil.copytree(course_root() / CORPUS, folder / CORPUS, ignore=shutil.ignore_patterns(".*"))
+    shutil.copytree(course_root() / CORPUS, folder / CORPUS, ignore=shutil.ignore_patterns(".*"),
+                    copy_function=shutil.copyfile)  # a course that may only be read gives documents to write
 
 
 def fill_from_course(folder: Path) -> None:
