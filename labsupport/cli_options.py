@@ -1,6 +1,7 @@
 """What the commands share: their options, the index behind `--index`, filters with the corpus's defaults, progress."""
 
 import json
+import re
 from collections.abc import Iterable
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -66,6 +67,9 @@ def file_of(index: str) -> Path:
         scheme = index.partition("://")[0]
         raise LabError(f"--index {scheme}://… is no address this program knows; give a file such as index.sqlite, or "
                        "an address that begins with postgresql://.")
+    if re.search(r"\bpassword\s*=", index):  # not repeated
+        raise LabError("--index is no file, but looks like settings for a server; give these as an address that begins "
+                       "with postgresql://.")
     return Path(index)
 
 

@@ -281,6 +281,9 @@ def test_so_does_the_mend_of_a_damaged_index(mine, said):
 
 @pytest.mark.parametrize("command", ["info", "ingest", "search x --method bm25", "serve --port 0"])
 def test_an_address_that_nobody_knows_is_no_file(here, said, command):
+    for other in ("POSTGRESQL://me:secret@x/y", " postgresql://me:secret@x/y", "host=x dbname=y password=secret"):
+        code, out, err = said(*command.split(), "--index", other)
+        assert (code, out) == (2, "") and "postgresql://" in err and "secret" not in err and len(err.splitlines()) == 1
     code, out, err = said(*command.split(), "--index", "mysql://me:secret@x/y")
     assert (code, out) == (2, "") and "--index mysql://… is no address" in err and "secret" not in err
     assert len(err.splitlines()) == 1 and not (here / "mysql:").exists()

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import socket
 from contextlib import suppress
 from pathlib import Path
@@ -76,6 +77,26 @@ def test_every_known_token_is_compared_in_constant_time(tmp_path, monkeypatch):
         except Refused:
             assert sent == "nonsense"
         assert len(compared) == 3
+
+
+def test_a_token_file_whose_last_line_has_no_end_gets_a_new_line(tmp_path):
+    path = tmp_path / "tokens.jsonl"
+    new_token(path, "ann", "staff")
+    path.write_bytes(path.read_bytes().rstrip(b"\n"))  # as some editors leave it
+    token = new_token(path, "ben", "staff")
+    assert Tokens(path).caller(f"Bearer {token}").name == "ben"
+    assert len(path.read_bytes().splitlines()) == 2
+    if os.name == "posix":
+        assert path.stat().st_mode & 0o077 == 0, "others may read it"
+
+
+def test_a_token_file_that_cannot_be_used_says_so(tmp_path):
+    (tmp_path / "latin.jsonl").write_bytes(b"\xe9\n")
+    with pytest.raises(LabError, match="it is not UTF-8"):
+        Tokens(tmp_path / "latin.jsonl")
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(LabError, match="cannot be written"):
+        new_token(tmp_path / "file" / "tokens.jsonl", "ann", "staff")
 
 
 @pytest.mark.parametrize("line", ["{", '{"name": "a"}', '{"name": "a", "audience": "b", "sha256": "' + "0" * 64 + '"}',

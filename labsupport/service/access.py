@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import os
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,8 +44,9 @@ class Tokens:
     def _read(self, path: Path) -> None:
         try:
             lines = path.read_text(encoding="utf-8").splitlines()
-        except OSError as error:
-            raise LabError(f"The token file {path} cannot be read ({error.strerror}); make one with: "
+        except (OSError, UnicodeDecodeError) as error:
+            why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+            raise LabError(f"The token file {path} cannot be read ({why}); make one with: "
                            f"python -m labsupport token NAME --file {path}") from None
         for number, line in enumerate(lines, 1):
             if not line.strip():
@@ -83,7 +85,14 @@ def new_token(path: Path, name: str, audience: str) -> str:
         raise LabError("A token needs a name, so that it can be told apart and taken back.")
     token = secrets.token_urlsafe(32)
     entry = {"name": name, "audience": audience, "sha256": hashlib.sha256(token.encode()).hexdigest()}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a", encoding="utf-8", newline="\n") as file:
-        file.write(json.dumps(entry, ensure_ascii=False) + "\n")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:  # for its owner alone
+            before = file.read()
+            # An editor may have left the last line without its end.
+            gap = b"" if before.endswith(b"\n") or not before else b"\n"
+            file.write(gap + json.dumps(entry, ensure_ascii=False).encode("utf-8") + b"\n")
+    except OSError as error:
+        raise LabError(f"The token file {path} cannot be written ({error.strerror}); name another one with "
+                       "--file.") from None
     return token
