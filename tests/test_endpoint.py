@@ -334,3 +334,19 @@ def test_a_key_of_two_lines_is_refused_unseen():
     with pytest.raises(LabError, match="printable ASCII") as caught:
         EndpointAnswerer("http://127.0.0.1:9/v1", "m", "two\nlines")
     assert "two" not in str(caught.value)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=repr)
+def test_only_line_ends_of_the_protocol_end_a_line(serve, end):
+    reply = {**REPLY, "answer": "one\x85two\u2028three\u2029four\x0b\x0c\x1c 🪴"}
+    inner = json.dumps(reply, ensure_ascii=False)
+
+    def raw(handler):
+        handler.start()
+        event = json.dumps({"choices": [{"delta": {"content": inner}, "finish_reason": "stop"}]}, ensure_ascii=False)
+        sent = "".join(f"data: {data}{end}{end}" for data in (event, "[DONE]")).encode()
+        for at in range(len(sent)):  # byte by byte: characters and line ends arrive in parts
+            handler.wfile.write(sent[at : at + 1])
+            handler.wfile.flush()
+
+    assert ask(answerer(serve(raw))).answer == reply["answer"]

@@ -8,6 +8,8 @@ The key is sent to the server and shown nowhere, in no error and no `repr`.
 from __future__ import annotations
 
 import asyncio
+import codecs
+import io
 import json
 import threading
 import time
@@ -142,17 +144,12 @@ class ChatClient:
 
         A connection that breaks off just ends: who reads the chunks knows whether the reply was complete.
         """
-        until, size = time.monotonic() + self.deadline, 0
         try:
             if "text/event-stream" not in response.headers.get("content-type", ""):
                 yield self._read((await response.aread()).decode("utf-8", "replace"))
                 return
-            async with aclosing(response.aiter_lines()) as lines:
+            async with aclosing(self._lines(response)) as lines:
                 async for line in lines:
-                    size += len(line)
-                    if time.monotonic() > until or size > _LONGEST_REPLY:
-                        raise LabError(f"The endpoint {self.shown} goes on and on: more than {self.deadline:g} seconds "
-                                       f"or {_LONGEST_REPLY:,} characters for one reply; use another model.")
                     data = line.removeprefix("data:").strip() if line.startswith("data:") else ""
                     if data == "[DONE]":
                         yield {"done": True}
@@ -163,6 +160,22 @@ class ChatClient:
             raise
         except httpx.HTTPError:
             return
+
+    async def _lines(self, response: httpx.Response) -> AsyncIterator[str]:
+        """Lines as server-sent events have them: httpx would also split at U+0085, U+2028 and U+2029 inside JSON."""
+        until, size, rest = time.monotonic() + self.deadline, 0, ""
+        decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder("utf-8")("replace"), translate=True)
+        async with aclosing(response.aiter_bytes()) as pieces:
+            async for piece in pieces:
+                text = decoder.decode(piece)
+                size += len(text)
+                if time.monotonic() > until or size > _LONGEST_REPLY:
+                    raise LabError(f"The endpoint {self.shown} goes on and on: more than {self.deadline:g} seconds "
+                                   f"or {_LONGEST_REPLY:,} characters for one reply; use another model.")
+                *lines, rest = (rest + text).split("\n")
+                for line in lines:
+                    yield line
+        yield rest + decoder.decode(b"", final=True)
 
     def _read(self, text: str) -> dict[str, Any]:
         try:
