@@ -35,7 +35,7 @@ from labsupport.pipeline.index import Filters
 from labsupport.service.access import PUBLIC
 from labsupport.service.conversations import Conversation, Conversations
 from labsupport.service.limits import Limits
-from labsupport.service.stream import sse
+from labsupport.service.stream import RETRY, sse
 
 LONG = tuple(f"word{number} " for number in range(200))
 
@@ -189,6 +189,14 @@ def test_an_answer_pauses_for_a_client_that_comes_back(serve, three_looks):
     assert text_of(first + rest) == "".join(LONG)
 
 
+def test_every_stream_says_how_soon_to_come_back_and_the_answer_waits_that_long(serve):
+    service = serve()
+    conversation_id = service.submit().json()["conversation_id"]
+    for last in (None, 1, 10**8):
+        assert service.stream(conversation_id, last=last).content.startswith(b"retry: %d\n\nid: " % RETRY)
+    assert 2 * RETRY / 1000 < Limits().alone
+
+
 def test_two_clients_of_one_answer_get_the_same_and_one_may_leave(serve):
     answerer = Scripted(("one ", None, "two ", "three"))
     service = serve(answerer)
@@ -237,7 +245,7 @@ def test_what_a_model_says_back_about_the_question_is_not_logged(serve, caplog):
     answerer = Scripted()
     answerer.on_stream = crash(LabError(f"The server answered: cannot read {DEPOSIT!r}."))
     serve(answerer).ask()
-    assert "no answer: The server answered: cannot read '(the question)'." in caplog.text
+    assert "no answer: The server answered: cannot read '…'." in caplog.text
     assert "tiller" not in caplog.text
 
 

@@ -16,6 +16,7 @@ from labsupport.service.conversations import Conversation, Conversations
 
 log = logging.getLogger("labsupport.service")
 HEARTBEAT = 15.0  # seconds of silence after which a comment keeps proxies from closing the stream
+RETRY = 300  # milliseconds, told to EventSource: its own three seconds are more than `Limits.alone`
 
 
 def sse(number: int, name: str, data: dict[str, Any]) -> bytes:
@@ -45,6 +46,7 @@ async def follow(conversations: Conversations, conversation: Conversation, start
     conversations.attach(conversation, wake)
     try:
         yield b""
+        yield b"retry: %d\n\n" % RETRY
         sent = min(start, len(conversation.events))
         if conversation.over:
             sent = min(sent, len(conversation.events) - 1)  # whoever asks again is told again that it is over
