@@ -350,3 +350,15 @@ def test_only_line_ends_of_the_protocol_end_a_line(serve, end):
             handler.wfile.flush()
 
     assert ask(answerer(serve(raw))).answer == reply["answer"]
+
+
+def test_secrets_in_the_url_are_sent_and_never_told(serve):
+    server = serve(status(404, "no /v1/chat/completions?api-key=hush-hush for ann:pa55"))
+    who = EndpointAnswerer(server.url.replace("//", "//ann:pa55@") + "/?api-key=hush-hush#top", "m", "")
+    with pytest.raises(LabError, match="status 404") as caught:
+        ask(who)
+    assert server.requests[0][0] == "/v1/chat/completions?api-key=hush-hush"
+    told = str(caught.value) + repr(who)
+    assert "pa55" not in told
+    assert "hush" not in told
+    assert "#top" not in told

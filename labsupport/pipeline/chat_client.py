@@ -44,13 +44,16 @@ class ChatClient:
         if not key.isascii() or any(not char.isprintable() for char in key):
             raise LabError("The endpoint's key must be printable ASCII on one line; set it again.")
         self._url, self._key = parsed, key
+        self._completions = parsed.copy_with(path=parsed.path.rstrip("/") + "/chat/completions", fragment=None)
+        long = (value for value in parsed.params.values() if len(value) > 5)  # an api-version=1 is no secret
+        self._secrets = sorted({key, parsed.password, *long} - {""}, key=len, reverse=True)
         self.timeout, self.deadline, self.retries, self.backoff = timeout, deadline, retries, backoff
         self._refused = 0  # how many of the reply formats this server has refused so far
 
     @property
     def shown(self) -> str:
         """The URL as errors show it: without user name, password, query and key."""
-        return self._hide(str(self._url.copy_with(userinfo=b"", query=None)))
+        return self._hide(str(self._url.copy_with(userinfo=b"", query=None, fragment=None)))
 
     def __repr__(self) -> str:
         return f"ChatClient({self.shown!r}, key={'set' if self._key else 'none'})"
@@ -103,7 +106,7 @@ class ChatClient:
             form = formats[min(self._refused, len(formats) - 1)]
             content = {**body, "response_format": form} if form else body
             headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
-            request = client.build_request("POST", f"{self._url}/chat/completions", json=content, headers=headers)
+            request = client.build_request("POST", self._completions, json=content, headers=headers)
             wait = self.backoff * 2**tries
             try:
                 response = await client.send(request, stream=True)
@@ -191,7 +194,9 @@ class ChatClient:
         return " ".join(self._hide(text).split())[:length]
 
     def _hide(self, text: str) -> str:
-        return text.replace(self._key, "***") if self._key else text
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        return text
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from typing import Any
 from labsupport.pipeline import LabError
 from labsupport.service.access import Caller
 from labsupport.service.limits import Full, Limits
+from labsupport.service.logs import without_quotes
 
 log = logging.getLogger("labsupport.service")
 Event = tuple[str, dict[str, Any]]  # its name and its data
@@ -177,7 +178,8 @@ class Conversations:
             try:
                 self._answer(conversation)
             except LabError as fault:
-                log.warning("no answer: %s", str(fault).replace(conversation.question.strip(), "(the question)"))
+                log.warning("no answer: %s", without_quotes(fault, conversation.question))
+                log.debug("in full: %s", fault)
                 conversation.fail(str(fault) if self.details else FAILED)
             except BaseException as crash:  # a worker must outlive whatever an answerer raises
                 frames = "".join(traceback.format_tb(crash.__traceback__))

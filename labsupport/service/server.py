@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import socket
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from labsupport.pipeline import LabError
+from labsupport.service.logs import configure_logging
 
 if TYPE_CHECKING:
     from labsupport.pipeline.index import Index
@@ -50,9 +50,7 @@ def serve(
     shown = f"[{host}]" if ":" in host else host
     hosts = (*LOOPBACK[:2], "[::1]", shown, *names)
     app = create_app(assistant, corpus, known, hosts=hosts, details=host in LOOPBACK)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    if log_questions:
-        logging.getLogger("labsupport.service").setLevel(logging.DEBUG)
+    configure_logging(log_questions)
     address = f"http://{shown}:{taken.getsockname()[1]}/"
     print(f"The assistant answers at {address} (stop it with Ctrl-C)", flush=True)
     if host not in LOOPBACK:
