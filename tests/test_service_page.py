@@ -111,6 +111,24 @@ def test_a_citation_opens_its_passage_by_keyboard(serve, visit):
     assert page.evaluate("document.activeElement.tagName") == "SUMMARY"
 
 
+@pytest.mark.parametrize("height", [480, 900])
+def test_the_last_passage_opens_above_the_form(serve, visit, height):
+    page = visit(serve(Recited()), viewport={"width": 390, "height": height})
+    ask(page)
+    done(page)
+    for times in (1, 2):  # again from the top: the passage is open already
+        page.evaluate("scrollTo(0, 0)")
+        page.locator("button.citation").last.click()
+        summary, form = page.locator("details.shown summary").bounding_box(), page.locator("form").bounding_box()
+        assert summary["y"] >= 0, times
+        assert summary["y"] + summary["height"] < form["y"], times
+    page.get_by_text("Date and token").click()  # the form grows, and what is scrolled to stays above it
+    page.locator("button.citation").first.click()
+    page.locator("button.citation").last.click()
+    summary, form = page.locator("details.shown summary").bounding_box(), page.locator("form").bounding_box()
+    assert 0 <= summary["y"] < form["y"] - summary["height"]
+
+
 def test_text_stays_text(serve, visit):
     service = serve(Scripted(HOSTILE))
     page = visit(service)

@@ -102,8 +102,9 @@ function citation(turn, check) {
     turn.sources.querySelectorAll(".shown").forEach((other) => other.classList.remove("shown"));
     box.open = true;
     box.classList.add("shown");
-    box.querySelector("summary").focus();
+    box.querySelector("summary").focus({ preventScroll: true });
     box.scrollIntoView({ block: "nearest" });
+    box.querySelector("summary").scrollIntoView({ block: "nearest" }); // of a passage that does not fit, its head
   });
   return button;
 }
@@ -190,6 +191,10 @@ $("ask").addEventListener("submit", async (submitted) => {
   $("stop").hidden = true;
   $("question").focus();
 });
+// What is scrolled to must not end up behind the form, which stays at the bottom and grows with what is in it.
+new ResizeObserver(() => {
+  document.documentElement.style.scrollPaddingBottom = `${$("ask").offsetHeight + 8}px`;
+}).observe($("ask"));
 $("stop").addEventListener("click", () => leaving && leaving.abort());
 $("question").addEventListener("keydown", (key) => {
   if (key.key === "Enter" && !key.shiftKey && !key.isComposing) { key.preventDefault(); $("ask").requestSubmit(); }
