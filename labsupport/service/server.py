@@ -49,13 +49,18 @@ def serve(
                           method or DEFAULT_METHOD)
     shown = f"[{host}]" if ":" in host else host
     hosts = (*LOOPBACK[:2], "[::1]", shown, *names)
-    app = create_app(assistant, corpus, known, hosts=hosts, details=host in LOOPBACK)
+    app = create_app(assistant, corpus, known, hosts=hosts, details=only_here(host, names))
     configure_logging(log_questions)
     address = f"http://{shown}:{taken.getsockname()[1]}/"
     print(f"The assistant answers at {address} (stop it with Ctrl-C)", flush=True)
     if host not in LOOPBACK:
         print("note: others on the network can reach it; put a proxy with TLS in front of it.", flush=True)
     Server(app).run(sockets=[taken])
+
+
+def only_here(host: str, names: tuple[str, ...] = ()) -> bool:
+    """Whether all callers sit at this machine. Behind a proxy they do not, though it calls from loopback."""
+    return host in LOOPBACK and not names and not os.environ.get("FORWARDED_ALLOW_IPS")
 
 
 def listener(host: str, port: int) -> socket.socket:
