@@ -155,6 +155,45 @@ def test_stop_leaves_the_answer_and_the_next_question_is_answered(serve, visit):
     ask(page)
     done(page)
     assert page.locator(".turn").count() == 2
+    stopped, answered = page.locator(".turn").all()
+    assert "Stopped before the end." in stopped.inner_text(), "still told after the next question"
+    assert answered.locator(".bad-note").count() == 0
+
+
+def test_a_failed_answer_says_so_in_its_own_turn(serve, visit):
+    answerer = Scripted(("one ", None))
+    page = visit(serve(answerer, {"workers": 1}))
+    ask(page)
+    page.locator(".answer").filter(has_text="one").wait_for()
+    answerer.pieces = ("short",)
+    page.route("**/stream", lambda route: route.abort("connectionreset"))  # for the next question
+    page.get_by_role("button", name="Stop").click()
+    answerer.go_on.set()
+    ask(page, "Is it open?")
+    done(page, "cannot be reached")
+    page.unroute("**/stream")
+    ask(page, "What is the deposit?")
+    done(page)
+    stopped, failed = page.locator(".turn .bad-note").all()
+    assert stopped.inner_text() == "Stopped before the end."
+    assert failed.inner_text().startswith("Not finished: The service cannot be reached")
+
+
+def test_an_error_event_is_told_in_the_turn(serve, visit):
+    page = visit(serve(Scripted(repeat("word ")), {"events": 20}))
+    ask(page)
+    done(page, "longer than 20 events")
+    assert "Not finished: The answer is longer than 20 events" in page.locator(".turn").inner_text()
+
+
+def test_the_page_asks_for_nothing_that_is_missing(serve, visit):
+    page = visit(serve(Scripted()))
+    ask(page)
+    done(page)
+    assert page.problems == []
+    icon = page.locator("link[rel=icon]").evaluate("link => link.href")  # a headless browser does not fetch it
+    response = page.request.get(icon)
+    assert (response.status, response.headers["content-type"]) == (200, "image/svg+xml")
 
 
 def test_errors_are_told_and_the_question_is_kept(serve, visit):

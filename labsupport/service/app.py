@@ -29,7 +29,7 @@ from labsupport.service.limits import Full, Limits, Rate
 from labsupport.service.stream import EventStream, first_number, follow
 
 PAGE = Path(__file__).with_name("page")
-PAGE_PARTS = {"chat.css": "text/css", "chat.js": "text/javascript"}
+PAGE_PARTS = {"chat.css": "text/css", "chat.js": "text/javascript", "chat.svg": "image/svg+xml"}
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 STREAM = {
     "description": "Server-sent events, each with `id` (1, 2, …), `event` and JSON `data`: one `passages` (what the "

@@ -145,6 +145,25 @@ async function ask(question, asOf, token, signal) {
   if (!accepted.ok) await refuse(accepted);
   const id = (await accepted.json()).conversation_id;
   const turn = newTurn(question);
+  try {
+    await followed(turn, id, headers, signal);
+  } catch (error) {
+    cutShort(turn, error);
+    throw error;
+  }
+}
+
+// What is missing is said in the turn itself: the status line soon speaks of the next question.
+function cutShort(turn, error) {
+  const why = error.name === "AbortError" ? "Stopped before the end." : `Not finished: ${told(error)}`;
+  turn.box.insertBefore(make("p", "bad-note", why), turn.claims);
+}
+
+function told(error) {
+  return error instanceof Refusal ? error.message : "The service cannot be reached; ask again in a moment.";
+}
+
+async function followed(turn, id, headers, signal) {
   for (let tries = 0; ; tries += 1) {
     try {
       const again = turn.last ? { "Last-Event-ID": turn.last } : {};
@@ -182,7 +201,7 @@ $("ask").addEventListener("submit", async (submitted) => {
   } catch (error) {
     if (error.name === "AbortError") $("status").textContent = "Stopped.";
     else {
-      $("status").textContent = error instanceof Refusal ? error.message : "The service cannot be reached; ask again in a moment.";
+      $("status").textContent = told(error);
       $("question").value = $("question").value || question;
     }
   }
