@@ -362,3 +362,12 @@ def test_secrets_in_the_url_are_sent_and_never_told(serve):
     assert "pa55" not in told
     assert "hush" not in told
     assert "#top" not in told
+
+
+@pytest.mark.parametrize("echo", ["ann:p%40ss-55", "ann:p@ss-55", "no page ?hush-hush here", "?hush-hush"])
+def test_secrets_are_hidden_in_either_spelling(serve, echo):
+    server = serve(status(404, echo))
+    with pytest.raises(LabError, match="status 404") as caught:
+        ask(EndpointAnswerer(server.url.replace("//", "//ann:p%40ss-55@") + "?hush-hush", "m", ""))
+    assert "ss-55" not in str(caught.value)
+    assert "hush" not in str(caught.value)

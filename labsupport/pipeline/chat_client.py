@@ -45,8 +45,10 @@ class ChatClient:
             raise LabError("The endpoint's key must be printable ASCII on one line; set it again.")
         self._url, self._key = parsed, key
         self._completions = parsed.copy_with(path=parsed.path.rstrip("/") + "/chat/completions", fragment=None)
-        long = (value for value in parsed.params.values() if len(value) > 5)  # an api-version=1 is no secret
-        self._secrets = sorted({key, parsed.password, *long} - {""}, key=len, reverse=True)
+        query, as_sent = parsed.params, parsed.query.decode("ascii", "replace")
+        long = {text for text in (as_sent, *query.values()) if len(text) > 5}  # an api-version=1 is no secret
+        password = parsed.userinfo.decode("ascii", "replace").partition(":")[2]  # as sent, so percent-encoded
+        self._secrets = sorted({key, password, parsed.password, *long} - {""}, key=len, reverse=True)
         self.timeout, self.deadline, self.retries, self.backoff = timeout, deadline, retries, backoff
         self._refused = 0  # how many of the reply formats this server has refused so far
 
