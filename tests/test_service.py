@@ -517,6 +517,47 @@ def test_openapi_tells_every_route_its_errors_and_the_stream(serve):
     assert "HTTPValidationError" not in described["components"]["schemas"]
 
 
+def test_openapi_says_what_may_be_asked_and_that_a_token_is_optional(serve):
+    described = serve(limits={"question": 77, "alone": 2.5}).client.get("/openapi.json").json()
+    submit = described["paths"]["/conversations"]["post"]
+    stream = described["paths"]["/conversations/{conversation_id}/stream"]["get"]
+    assert submit["security"] == stream["security"] == [{}, {"HTTPBearer": []}]
+    assert "security" not in described["paths"]["/healthz"]["get"]
+    asked = described["components"]["schemas"]["Asked"]["properties"]
+    assert asked["question"]["maxLength"] == 77
+    assert asked["as_of"]["anyOf"] == [{"type": "string", "format": "date"}, {"type": "null"}]
+    assert asked["audience"]["anyOf"][0]["enum"] == ["public", "staff"]
+    assert "after 2.5 seconds" in stream["responses"]["200"]["description"]
+
+
+def fits(value, schema, where):
+    """Whether a value is what its schema says, with no field more or less."""
+    kinds = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "null": type(None)}
+    if "anyOf" in schema:
+        assert any(isinstance(value, kinds[one["type"]]) for one in schema["anyOf"]), (where, value)
+    elif schema.get("type") == "array":
+        assert isinstance(value, list), where
+        for one in value:
+            fits(one, schema["items"], where)
+    elif schema.get("type") == "object":
+        assert set(value) == set(schema["properties"]), where
+        for name, one in value.items():
+            fits(one, schema["properties"][name], f"{where}.{name}")
+    else:
+        assert isinstance(value, kinds[schema["type"]]), (where, value)
+
+
+def test_every_event_is_as_openapi_says(serve):
+    service, cut = serve(Recited()), serve(Scripted(repeat("a ")), {"events": 5})
+    described = service.client.get("/openapi.json").json()
+    stream = described["paths"]["/conversations/{conversation_id}/stream"]["get"]["responses"]["200"]
+    kinds = stream["content"]["text/event-stream"]["x-events"]
+    seen = {name: data for _, name, data in service.ask() + cut.ask()[-1:]}
+    assert set(seen) == set(kinds)
+    for name, data in seen.items():
+        fits(data, described["components"]["schemas"][kinds[name]["$ref"].rpartition("/")[2]], name)
+
+
 def test_one_event_is_four_lines_whatever_is_in_it():
     sent = sse(7, "token", {"text": "a\n\ndata: é\r"})
     assert sent == 'id: 7\nevent: token\ndata: {"text": "a\\n\\ndata: é\\r"}\n\n'.encode()

@@ -24,6 +24,7 @@ from labsupport.pipeline.index import Filters
 from labsupport.service.access import Caller, Refused, Tokens
 from labsupport.service.assistant import Assistant
 from labsupport.service.conversations import Conversations
+from labsupport.service.described import describe, stream_described
 from labsupport.service.headers import Headers, SmallBodies, refusal
 from labsupport.service.limits import Full, Limits, Rate
 from labsupport.service.stream import EventStream, first_number, follow
@@ -31,14 +32,6 @@ from labsupport.service.stream import EventStream, first_number, follow
 PAGE = Path(__file__).with_name("page")
 PAGE_PARTS = {"chat.css": "text/css", "chat.js": "text/javascript", "chat.svg": "image/svg+xml"}
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-STREAM = {
-    "description": "Server-sent events, each with `id` (1, 2, …), `event` and JSON `data`: one `passages` (what the "
-                   "answer will be drawn from), `token`s whose `text` joined is the answer, one `answer` (with claims "
-                   "and the check of every citation), then `done`. An `error` takes the place of what is missing.",
-    "content": {"text/event-stream": {
-        "schema": {"type": "string"},
-        "example": 'id: 2\nevent: token\ndata: {"text": "You have "}\n\nid: 9\nevent: done\ndata: {}\n\n'}},
-}  # fmt: skip
 
 
 class Asked(BaseModel):
@@ -135,7 +128,7 @@ def create_app(
         return Accepted(conversation_id=conversations.submit(question, caller, filters=filters).id)
 
     @app.get("/conversations/{conversation_id}/stream", status_code=200, response_class=EventStream,
-             responses={200: STREAM} | faults(401, 403, 404, 421, 429, 503))
+             responses={200: stream_described(limits)} | faults(401, 403, 404, 421, 429, 503))
     async def stream(
         request: Request, conversation_id: str, _: object = bearer,
         last_event_id: str | None = Header(None, alias="Last-Event-ID", description="The last number received."),
@@ -183,6 +176,7 @@ def create_app(
     app.add_exception_handler(
         AnyHTTPException, lambda _, why: refusal(why.status_code, told(why), **(why.headers or {})))
     app.add_exception_handler(RequestValidationError, lambda _, why: refusal(400, in_one_sentence(why)))
+    describe(app, limits)
     return app
 
 
