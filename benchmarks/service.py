@@ -19,34 +19,19 @@ import sys
 import tempfile
 import threading
 import time
-import zlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from desk import WordVectors
+
 CORPUS = Path(__file__).parents[1] / "corpus"
 AT_A_TIME = 8
 KEPT = 256  # conversations and cached answers, as by default
 CHANGED = "contact-and-hours.md"
-
-
-class WordVectors:
-    """Counts words in 256 buckets."""
-
-    name, fingerprint, dimensions, max_tokens = "word-vectors", "word-vectors-1", 256, 512
-
-    def count_tokens(self, text: str) -> int:
-        return len(text.split())
-
-    def embed(self, texts, *, query=False, progress=None) -> np.ndarray:
-        rows = np.zeros((len(texts), self.dimensions), dtype=np.float32)
-        for row, text in zip(rows, texts, strict=True):
-            for word in re.findall(r"\w+", text.casefold()):
-                row[zlib.crc32(word.encode()) % self.dimensions] += 1
-            row /= np.linalg.norm(row) or 1
-        return rows
 
 
 class WordReranker:

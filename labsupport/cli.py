@@ -32,6 +32,7 @@ from labsupport.cli_options import (
 )
 from labsupport.lab.commands import snapshot
 from labsupport.pipeline import LabError
+from labsupport.pipeline.terminal import use_utf8
 
 app = typer.Typer(
     add_completion=False,
@@ -48,9 +49,7 @@ UsageError = typer.BadParameter.__base__  # of click, or of the copy that newer 
 
 def run(argv: list[str]) -> int:
     """Run one command line and return its exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # a Windows console may not be UTF-8
-            stream.reconfigure(encoding="utf-8", errors="replace")
+    use_utf8()
     argv = argv or ["--help"]
     try:
         result = typer.main.get_command(app).main(argv, prog_name=PROGRAM, standalone_mode=False)

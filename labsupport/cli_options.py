@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 
 from labsupport.pipeline import LabError
+from labsupport.pipeline.terminal import ADDRESSES
 
-ADDRESSES = ("postgresql://", "postgres://")
 DEFAULT_CORPUS = Path("corpus")
 DEFAULT_INDEX = "index.sqlite"
 OWN = "NAME of a file of your own, labsupport/pipeline/NAME.py"  # with a make_answerer in it

@@ -1,6 +1,8 @@
+import os
 from itertools import count
 
 import pytest
+from browser import chromium_path, start_browser
 from fakes import FakeEmbedder
 from hypothesis import settings
 from postgres_server import pg_server  # noqa: F401  a fixture
@@ -28,4 +30,26 @@ def lab_home(_homes, monkeypatch):
     return home
 
 
+@pytest.fixture
+def closed_at_the_end():
+    """The workspace that a test opened last is closed after it."""
+    from labsupport.lab import workspace
+
+    yield
+    if workspace.current():
+        workspace.current().close()
+
+
 _numbers = count()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Headless Chromium. Skipped where there is none, unless LAB_REQUIRE_BROWSER=1."""
+    if chromium_path() is None:
+        reason = "no Chromium found (install chromium, or name it in CHROMIUM)"
+        if os.environ.get("LAB_REQUIRE_BROWSER") == "1":
+            pytest.fail(f"LAB_REQUIRE_BROWSER=1, but {reason}")
+        pytest.skip(reason)
+    with start_browser() as browser:
+        yield browser

@@ -8,15 +8,10 @@ from labsupport.lab import open_module, progress, snapshots, workspace
 from labsupport.lab.answers import Answers
 from labsupport.lab.home import Home
 
+pytestmark = pytest.mark.usefixtures("closed_at_the_end")
+
 MINE = {"answer": "half of it", "by": "learner", "passed": False}
 PASSED = {"answer": "all of it", "by": "learner", "passed": True}
-
-
-@pytest.fixture(autouse=True)
-def close():
-    yield
-    if workspace.current():
-        workspace.current().close()
 
 
 def kept(exercise="3.2"):

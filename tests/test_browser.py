@@ -7,7 +7,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from browser import Notebook, chromium_path, start_browser, start_jupyterlab
+from browser import Notebook, start_jupyterlab
 
 pytestmark = pytest.mark.browser
 ROOT = Path(__file__).parents[1]
@@ -48,17 +48,6 @@ PANELS = [
     "DeletionPanel(deletion_steps(copy, 'till', WordVectors()))",
     "AssistantPanel(retriever, corpus, TODAY, 'H1', [DEPOSIT], Scripted(['The deposit ', 'is $95.']))",
 ]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    if chromium_path() is None:
-        reason = "no Chromium found (install chromium, or name it in CHROMIUM)"
-        if os.environ.get("LAB_REQUIRE_BROWSER") == "1":
-            pytest.fail(f"LAB_REQUIRE_BROWSER=1, but {reason}")
-        pytest.skip(reason)
-    with start_browser() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")

@@ -10,10 +10,12 @@ import pytest
 from disk import tree
 
 from labsupport.cli import run
-from labsupport.lab import open_module, progress, snapshots, workspace
+from labsupport.lab import open_module, progress, snapshots
 from labsupport.lab.answers import Answers
 from labsupport.lab.home import Home
 from labsupport.pipeline import LabError, folder
+
+pytestmark = pytest.mark.usefixtures("closed_at_the_end")
 
 # What a learner, an editor or a synchronised folder may do to current.txt, while the workspaces are there.
 LOST = {
@@ -24,13 +26,6 @@ LOST = {
     "outside": lambda file: file.write_text("../elsewhere\nws-0001/../../x\n"),
     "a folder": lambda file: (file.unlink(), (file / "in it").mkdir(parents=True)),
 }
-
-
-@pytest.fixture(autouse=True)
-def close():
-    yield
-    if workspace.current():
-        workspace.current().close()
 
 
 @pytest.fixture

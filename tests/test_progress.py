@@ -2,16 +2,11 @@
 
 import pytest
 
-from labsupport.lab import open_module, progress, workspace
+from labsupport.lab import open_module, progress
 from labsupport.lab.exercises import modules
 from labsupport.lab.exercises.questions import answer, predict
 
-
-@pytest.fixture(autouse=True)
-def close():
-    yield
-    if workspace.current():
-        workspace.current().close()
+pytestmark = pytest.mark.usefixtures("closed_at_the_end")
 
 
 def choice_of(question, right):

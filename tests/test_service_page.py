@@ -7,7 +7,6 @@ from itertools import chain, repeat
 from pathlib import Path
 
 import pytest
-from browser import chromium_path, start_browser
 from desk import build_desk
 from serving import AT_MOST, ENDLESS, Recited, Scripted, serving, wait_until
 
@@ -17,17 +16,6 @@ PICTURE = "![The hire form with its calendar](screens/hire.png)"
 HOSTILE = ("<script>window.hurt = 1</script>", "<img src=x onerror='window.hurt = 2'> ",
            "![x](https://evil.example/a.png) ", "[y](javascript:window.hurt=3) ",
            "![z](screens/../../secret.png) ", "<b>bold</b>")  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def browser():
-    if chromium_path() is None:
-        reason = "no Chromium found (install chromium, or name it in CHROMIUM)"
-        if os.environ.get("LAB_REQUIRE_BROWSER") == "1":
-            pytest.fail(f"LAB_REQUIRE_BROWSER=1, but {reason}")
-        pytest.skip(reason)
-    with start_browser() as browser:
-        yield browser
 
 
 @pytest.fixture

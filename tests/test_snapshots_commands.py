@@ -17,12 +17,7 @@ from labsupport.lab.answers import Answers
 from labsupport.lab.home import Home, course_root
 from labsupport.lab.soundness import fault_of
 
-
-@pytest.fixture(autouse=True)
-def close():
-    yield
-    if workspace.current():
-        workspace.current().close()
+pytestmark = pytest.mark.usefixtures("closed_at_the_end")
 
 
 @pytest.fixture
@@ -126,13 +121,13 @@ def test_a_folder_that_had_no_workspaces_is_named(tmp_path, said):
 
 
 def test_the_guides_loop_shows_every_learner_that_all_finds(tmp_path):
-    for place in ("class/ada", "class/bo/work/workspaces"):
+    for place in ("class/ada", "class/bo/lab/workspaces"):
         snapshots.restore("end-of-m03", Home(tmp_path / place))
     guide = (course_root() / "docs/instructors.md").read_text(encoding="utf-8")
     code = re.search(r"## How far is everybody.*?python -c \"\n(.*?)\n\"\n```", guide, re.DOTALL).group(1)
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     shown = [line for line in done.stdout.splitlines() if line.startswith(("class", "03 "))]
-    assert [Path(line) for line in shown[::2]] == [Path("class/ada"), Path("class/bo/work/workspaces")]
+    assert [Path(line) for line in shown[::2]] == [Path("class/ada"), Path("class/bo/lab/workspaces")]
     assert all("5 of 5 (5 from a snapshot)" in line for line in shown[1::2]) and len(shown) == 4
 
 

@@ -18,12 +18,7 @@ from labsupport.lab.soundness import fault_of
 from labsupport.lab.source import say
 from labsupport.pipeline import LabError
 
-
-@pytest.fixture(autouse=True)
-def close():
-    yield
-    if workspace.current():
-        workspace.current().close()
+pytestmark = pytest.mark.usefixtures("closed_at_the_end")
 
 
 def test_a_first_start_opens_from_the_snapshot_before(lab_home, capsys):

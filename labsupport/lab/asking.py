@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from labsupport.lab.source import shortened
 from labsupport.pipeline.ask import Asked, ask
 from labsupport.pipeline.context import Context
 from labsupport.pipeline.index import Filters
@@ -59,13 +60,9 @@ def recorded_faults(recordings: Iterable[Recording]) -> list[dict[str, str]]:
             checks = [check for check in one.checks if check.claim == place]
             found = [(check.cited, check.status) for check in checks if check.status != "ok"]
             for cited, status in found if checks else [("", "uncited")]:
-                rows.append(about | {"claim": str(place + 1), "cites": _short(cited), "status": status})
+                rows.append(about | {"claim": str(place + 1), "cites": shortened(cited, 30), "status": status})
     return rows
 
 
 def _of(cited: RecordedCheck) -> str:
     return f" {cited.document} v{cited.version}" if cited.document else ""
-
-
-def _short(text: str, most: int = 30) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"

@@ -5,9 +5,7 @@ Only the standard library is imported here; each check imports what it looks at,
 
 from __future__ import annotations
 
-import argparse
 import json
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -16,6 +14,7 @@ from labsupport.lab import doctor_content as content
 from labsupport.lab import doctor_machine as machine
 from labsupport.lab.doctor_machine import INSTALL, MEND, Check
 from labsupport.pipeline import LabError
+from labsupport.pipeline.terminal import Parser, use_utf8
 
 
 def examine(corpus: Path = Path("corpus"), index: Path | str = Path("index.sqlite")) -> list[Check]:
@@ -52,15 +51,12 @@ def _guarded(name: str, check: Callable[[], Iterator[Check]]) -> list[Check]:
 
 def main(argv: list[str]) -> int:
     """`python -m labsupport doctor [--corpus DIR] [--index FILE] [--json]`; 1 where something needs mending."""
-    parser = argparse.ArgumentParser(prog="python -m labsupport doctor", description=__doc__.splitlines()[0])
+    parser = Parser(prog="python -m labsupport doctor", description=__doc__.splitlines()[0])
     parser.add_argument("--corpus", type=Path, default=Path("corpus"), metavar="DIR")
     parser.add_argument("--index", default="index.sqlite", metavar="FILE")
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
-    parser.error = lambda fault: parser.exit(2, f"{fault}; `{parser.prog} --help` shows how to call it.\n")
     options = parser.parse_args(argv)
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # a Windows pipe is not UTF-8
-            stream.reconfigure(encoding="utf-8", errors="replace")
+    use_utf8()
     checks = examine(options.corpus, options.index)
     if options.json:
         print(json.dumps([asdict(check) for check in checks], ensure_ascii=False, indent=2))

@@ -74,8 +74,9 @@ def index_file(corpus: Path, index: Path | str) -> Iterator[Check]:
     from labsupport.lab.soundness import index_fault
     from labsupport.pipeline.sqlite_file import mend_for
     from labsupport.pipeline.store import Store
+    from labsupport.pipeline.terminal import ADDRESSES
 
-    if str(index).startswith(("postgresql://", "postgres://")):
+    if str(index).startswith(ADDRESSES):
         yield Check("index", OPTIONAL, "a database server; `info` says what it holds")
         return
     if "://" in str(index):

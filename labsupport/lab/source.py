@@ -53,6 +53,11 @@ def show_text(*texts: str) -> Text:
     return Text("\n\n".join(texts))
 
 
+def shortened(text: str, most: int) -> str:
+    """At most so many characters; "…" where something was cut off."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
 def say(text: str) -> None:
     """Print, long lines broken between words and indented from the second line on."""
     lines = [

@@ -5,7 +5,7 @@ folder front_matter corpus commonmark markdown fitting sections chunking weights
 memory rows sqlite_file store index_file plan report updates naive running reranking glossary terms
 delivery_dates rewriting search narrowing context intents prompting answering sentences rating extractive replies
 chat_client endpoint citations ask rendering recordings recorder replay auditing lifecycle scoring
-evidence_cases evidence_context evidence_report evidence evidence_faults evaluation costs
+terminal evidence_cases evidence_context evidence_report evidence evidence_faults evaluation costs
 """
 
 

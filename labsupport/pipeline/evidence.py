@@ -16,6 +16,7 @@ from labsupport.pipeline import LabError
 from labsupport.pipeline.evidence_cases import Cases, Document, Fact, Question, locate, read_cases
 from labsupport.pipeline.evidence_context import BUDGET_WORDS, CUTS, TOP, Index, Passage, cut, keep, terms
 from labsupport.pipeline.evidence_report import cuts_table, facts_table, lines, passages_table
+from labsupport.pipeline.terminal import Parser, use_utf8
 
 __all__ = ["CAUSES", "CUTS", "check", "cuts_table", "facts_table", "lines", "main", "passages_table", "read_cases"]
 ABSENT = "quotation absent from the index"
@@ -140,20 +141,17 @@ def same_words_elsewhere(fact: Fact, documents: Mapping[str, Document], kept: Se
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command `evidence`. Returns 0, 1 where the self-test found a fault, 2 for bad usage or input."""
-    parser = argparse.ArgumentParser(prog="python -m labsupport evidence", description="Are the facts in the context?")
+    parser = Parser(prog="python -m labsupport evidence", description="Are the facts in the context?")
     parser.add_argument("--cases", type=Path, metavar="FILE", help="cases of your own (docs/evidence.md)")
     parser.add_argument("--corpus", type=Path, metavar="DIR", help="take the cases from DIR/evidence/cases.json")
     parser.add_argument("--output", type=Path, metavar="FILE", help="also write the whole report, as JSON")
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
     parser.add_argument("--self-test", action="store_true", help="does the check notice known faults?")
-    parser.error = lambda fault: parser.exit(2, f"{fault}; `{parser.prog} --help` shows how to call it.\n")
     try:
         args = parser.parse_args(argv)
     except SystemExit as stop:  # argparse has said why
         return stop.code if isinstance(stop.code, int) else 2
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # a Windows console may not be UTF-8
-            stream.reconfigure(encoding="utf-8", errors="replace")
+    use_utf8()
     try:
         return run(args)
     except LabError as fault:

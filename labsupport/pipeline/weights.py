@@ -57,7 +57,6 @@ E5_SMALL = PackagedModel(
     "",
     {"e5-small-q4.bin": "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"},
 )
-PACKAGED = (MINILM, RERANKER_EN, E5_SMALL)
 
 
 TORCH = '"sentence-transformers>=6,<7" "torch>=2.6,<2.14"'  # for pip

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import ipywidgets as widgets
 
+from labsupport.lab.source import shortened
 from labsupport.pipeline import LabError
 from labsupport.pipeline.answering import Answerer, load_answerer
 from labsupport.pipeline.ask import DEFAULT_METHOD, NARROW, Asked, Found, ask_stream
@@ -66,7 +67,7 @@ def assistant_view(turns: Sequence[Turn], corpus: Path | None = None) -> View:
         hint = "Type a question and press Enter."
         return make_view(NAME, "nothing asked yet", f'<p class="quiet">{hint}</p>', f"Nothing asked yet. {hint}", CSS)
     last, count = turns[-1], len(turns)
-    summary = f"question {count}, “{_short(last.question)}”: {last.state}"
+    summary = f"question {count}, “{shortened(' '.join(last.question.split()), 70)}”: {last.state}"
     html, lines = [], [summary + "."]
     for place, turn in reversed(list(enumerate(turns, 1))):
         latest = turn is last
@@ -107,11 +108,6 @@ def _claims(turn: Turn) -> list[str]:
                           for check in turn.asked.checked.of(place)) or "✗ cites nothing"
         lines.append(f"Claim {place + 1}: {without_mark(claim.text)} {cited}")
     return lines
-
-
-def _short(text: str, most: int = 70) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 class AssistantPanel(Panel):

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import ipywidgets as widgets
 
+from labsupport.lab.source import shortened
 from labsupport.pipeline.answering import Answer, Claim
 from labsupport.pipeline.citations import Check, Checked, check_answer, status_of
 from labsupport.pipeline.context import Context
@@ -52,7 +53,7 @@ def citations_view(answer: Answer, context: Context, index: Index, filters: Filt
     claims = [(place, without_mark(claim.text), checked.of(place)) for place, claim in enumerate(answer.claims)]
     heads = ("Claim", "Cited", "Status", "Document and section", "Words of the claim in it")
     cells = [
-        ["" if at else f"{place + 1}. {escape(text)}", f'<span class="id">{escape(_short(check.cited))}</span>',
+        ["" if at else f"{place + 1}. {escape(text)}", f'<span class="id">{escape(shortened(check.cited, 30))}</span>',
          _mark(check.ok, check.status, MEANING[check.status]), escape(where(check)), _share(check)]
         for place, text, checks in claims for at, check in enumerate(checks)
     ]
@@ -83,10 +84,6 @@ def citations_view(answer: Answer, context: Context, index: Index, filters: Filt
 def _mark(ok: bool, status: str, meaning: str) -> str:
     sign, kind = ("✓", "good") if ok else ("✗", "bad")
     return f'<div class="{kind}">{sign} {status}<br><span class="quiet">{meaning}</span></div>'
-
-
-def _short(cited: str, most: int = 30) -> str:
-    return cited if len(cited) <= most else cited[: most - 1] + "…"
 
 
 def _share(check: Check) -> str:
